@@ -1,0 +1,21 @@
+//! What Gradwire's bytes mean: datatypes, operations, headers, layouts and reduce kernels. No I/O.
+//!
+//! The crate knows datatypes and operations; it knows no peer, no socket and no communicator.
+
+mod convert;
+mod datatype;
+mod element;
+mod equivalence;
+pub mod gradient;
+pub mod layout;
+pub mod operation;
+pub mod reduce;
+
+pub use convert::ConvertTo;
+pub use datatype::{Datatype, UnknownCode};
+pub use element::{Arithmetic, Element, Float, Integer};
+pub use equivalence::{Equivalence, InvalidValue};
+pub use gradient::{FieldVisitor, Gradient};
+pub use layout::Layout;
+pub use operation::{OperationId, Properties, Reduction};
+pub use reduce::Kernel;

@@ -1,0 +1,50 @@
+//! Reductions: typed, monomorphised operations on elements.
+
+use crate::{Equivalence, Kernel};
+use std::fmt;
+
+/// The identity of an operation between ranks: part of every call's signature. Built-in operations have
+/// small stable codes; a user's operation is a hash of its name with the top bit set; parameters (the
+/// factor of `PreMultipliedSum`) are folded in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct OperationId(pub u64);
+
+/// What the planner may assume of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Properties {
+    /// Its identity between ranks.
+    pub id: OperationId,
+    /// For error messages: `sum`, `max`, ...
+    pub name: &'static str,
+    /// `a . b` is `b . a`.
+    pub commutative: bool,
+    /// `(a . b) . c` is `a . (b . c)`, up to rounding.
+    pub associative: bool,
+}
+
+/// An operation that reduces the contributions of many ranks to one result.
+///
+/// `combine(lift(a), b)`, `merge` and `finish` define the result; bf16 sums lift to f32, Average divides once,
+/// in `finish`. All slices of one call have the same length.
+pub trait Reduction<T: Equivalence>: Clone + fmt::Debug + Send + Sync + 'static {
+    /// A partial result.
+    type Accumulator: Equivalence;
+
+    /// What may be assumed.
+    fn properties(&self) -> Properties;
+    /// The first contribution.
+    fn lift(&self, source: &[T], accumulators: &mut [Self::Accumulator]);
+    /// One more contribution, from the right.
+    fn combine(&self, accumulators: &mut [Self::Accumulator], source: &[T]);
+    /// A partial result of other contributions, from the right.
+    fn merge(&self, accumulators: &mut [Self::Accumulator], other: &[Self::Accumulator]);
+    /// The result of `contributions` contributions.
+    fn finish(&self, accumulators: &[Self::Accumulator], contributions: u64, destination: &mut [T]);
+
+    /// The kernel that does the same on raw memory, for built-in operations. Only this crate can make one;
+    /// operations without a kernel only ever see private slices.
+    #[must_use]
+    fn kernel(&self) -> Option<Kernel> {
+        None
+    }
+}

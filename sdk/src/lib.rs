@@ -1,0 +1,1 @@
+//! Sums gradients between processes.
