@@ -1,0 +1,124 @@
+//! One error type, sorted by what the caller can do about it.
+
+use crate::Rank;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The result of every call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, sorted by what the caller can do.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A rank is gone. Buffers of the call are unspecified, sources unchanged; the communicator only
+    /// reports this error from now on. Start again with the survivors, or from a checkpoint.
+    #[error("rank {rank} on {host} was lost: {reason}")]
+    PeerLost {
+        /// The first rank known to be lost.
+        rank: Rank,
+        /// Where it ran.
+        host: Arc<str>,
+        /// What its connection said.
+        reason: Arc<str>,
+    },
+    /// The deadline of the call passed. Buffers as for `PeerLost`.
+    #[error("{call} gave up after {waited:?}: waiting for {}", Ranks(waiting_for))]
+    TimedOut {
+        /// What was called.
+        call: Call,
+        /// How long it waited.
+        waited: Duration,
+        /// The ranks that have not called it, or that do not answer.
+        waiting_for: Arc<[Rank]>,
+    },
+    /// The ranks called different things. No buffer was touched; the communicator is usable.
+    #[error("the ranks called different things: {}", Calls(calls))]
+    Mismatch {
+        /// Each different call with the ranks that made it, most ranks first.
+        calls: Arc<[(Call, Vec<Rank>)]>,
+        /// For structs whose layouts differ: the first field that differs.
+        field: Option<Arc<str>>,
+    },
+    /// The arguments make no sense. Nothing was sent, no buffer was touched.
+    #[error("{0}")]
+    Misuse(Arc<str>),
+    /// The process could not find or reach its job.
+    #[error("{0}")]
+    Bootstrap(Arc<str>),
+    /// A rank asked everyone to stop.
+    #[error("rank {rank} aborted: {reason}")]
+    Aborted {
+        /// Who asked.
+        rank: Rank,
+        /// What it said.
+        reason: Arc<str>,
+    },
+    /// The operating system refused something this library needs.
+    #[error("{0}")]
+    System(Arc<str>),
+    /// A mistake in this library. Please report it.
+    #[error("a bug in gradwire: {0}")]
+    Bug(Arc<str>),
+}
+
+/// A call as its signature tells it: for messages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// `all_reduce`, `broadcast`, ...
+    pub name: Arc<str>,
+    /// What distinguishes it: operation, datatype, count, root.
+    pub arguments: Arc<str>,
+    /// The how-manieth collective call on this communicator it was, from 0.
+    pub sequence: u64,
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({}) as call {}", self.name, self.arguments, self.sequence)
+    }
+}
+
+struct Ranks<'a>(&'a [Rank]);
+
+impl fmt::Display for Ranks<'_> {
+    /// `rank 3`, `ranks 0, 2-5, 9`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.len() == 1 { "rank " } else { "ranks " })?;
+        let mut rest = self.0;
+        let mut separator = "";
+        while let Some(&first) = rest.first() {
+            let run = rest.iter().zip(first..).take_while(|(rank, expected)| *rank == expected).count();
+            write!(f, "{separator}{first}")?;
+            if run > 1 {
+                write!(f, "-{}", first + run - 1)?;
+            }
+            separator = ", ";
+            rest = &rest[run..];
+        }
+        Ok(())
+    }
+}
+
+struct Calls<'a>(&'a [(Call, Vec<Rank>)]);
+
+impl fmt::Display for Calls<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (call, ranks)) in self.0.iter().enumerate() {
+            write!(f, "{}{} called {call}", if index == 0 { "" } else { "; " }, Ranks(ranks))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ranks;
+
+    #[test]
+    fn ranks_are_compressed() {
+        assert_eq!(Ranks(&[3]).to_string(), "rank 3");
+        assert_eq!(Ranks(&[0, 2, 3, 4, 9]).to_string(), "ranks 0, 2-4, 9");
+    }
+}
