@@ -11,6 +11,7 @@ mod id;
 mod memory;
 mod operation;
 pub mod region;
+mod slots;
 mod transport;
 
 pub use capability::{Capabilities, Limits};

@@ -20,10 +20,12 @@ use std::time::Instant;
 /// 4. A lost peer yields `Failed` for each of its operations, then exactly one `PeerLost`.
 /// 5. Every process must be driven, also as a pure target of puts.
 /// 6. Time is passed in, never read.
-/// 7. Where software places the bytes, the target checks every put: the key is one this peer was given, the
-///    range lies inside the region, the region is still exported. A bad one costs the peer its connection.
+/// 7. Where software places the bytes, the target checks every put: the key is one that was exported, the
+///    range lies inside the region, the region is still there. A bad one costs the peer its connection, except
+///    that a put to a region deregistered meanwhile is thrown away unnoticed: its sender could not know.
 /// 8. Memory that a peer may write never sits behind a live `&T` or `&mut T`.
 /// 9. [`deregister`](Self::deregister) revokes: afterwards neither a peer nor a queue reads or writes that memory.
+///    Operations under way on it end in `Failed` or, when their bytes had left before, in `Done`.
 ///
 /// Messages of one peer arrive in the order they were sent. Messages and puts are not ordered among each other
 /// unless [`Capabilities::ORDERED`].
@@ -51,9 +53,9 @@ pub trait Transport: Send + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// Until [`deregister`](Self::deregister) has returned (or the transport is dropped) the memory is valid for
-    /// reads and writes, and no reference to it is alive while an operation on it is under way or a peer may
-    /// write it.
+    /// Until [`deregister`](Self::deregister) has returned (or the transport is dropped) the memory is initialised
+    /// and valid for reads and writes from any thread. No reference is alive to bytes that an operation under way
+    /// covers or that a peer may write, and no other thread accesses them while a method of the transport runs.
     ///
     /// # Errors
     ///
