@@ -118,7 +118,7 @@ impl fmt::Debug for Address {
 
 /// What a peer needs to reach a [`Region`]: opaque bytes of fixed size, so that it fits into any header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RegionKey([u8; RegionKey::LEN]);
+pub struct RegionKey([u8; Self::LEN]);
 
 impl RegionKey {
     /// The size of a key in bytes.

@@ -7,6 +7,7 @@
 mod capability;
 mod error;
 mod event;
+pub mod frame;
 mod id;
 mod memory;
 mod operation;
