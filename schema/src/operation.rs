@@ -28,7 +28,7 @@ pub struct Properties {
 /// in `finish`. All slices of one call have the same length.
 pub trait Reduction<T: Equivalence>: Clone + fmt::Debug + Send + Sync + 'static {
     /// A partial result.
-    type Accumulator: Equivalence;
+    type Accumulator: Equivalence + Default;
 
     /// What may be assumed.
     fn properties(&self) -> Properties;
