@@ -1,0 +1,121 @@
+//! What a plan is made of.
+
+use crate::Rank;
+use std::ops::Range;
+
+/// One thing a rank does with a range of its working vector.
+///
+/// A step whose range is empty moves nothing, on both sides alike: it is done as soon as the steps it waits
+/// for are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Step {
+    /// What is done.
+    pub action: Action,
+    /// With which elements of the working vector. Sender and receiver name the same range.
+    pub range: Range<usize>,
+    /// Earlier steps of this rank, by index, that this one waits for. Where such a step has the same range, a
+    /// segment may follow as soon as the same segment of the other is done; otherwise the whole step is awaited.
+    ///
+    /// Steps may be carried out in any order that this permits. All conflicts on the working vector are ordered by
+    /// it, directly or through other steps.
+    pub after: [Option<u32>; 2],
+    /// Tells the steps between two ranks apart: in one call, no two sends of one rank to the same other have the
+    /// same channel, and the receiver's step names the sender's.
+    pub channel: u32,
+}
+
+/// What a step does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Action {
+    /// Sends the range of the working vector: the input where nothing has been written yet. Done when the memory may
+    /// be overwritten.
+    Send {
+        /// The receiver.
+        to: Rank,
+    },
+    /// Overwrites the range with what a rank sends. No byte is written before the steps of `after` are done; a sender
+    /// may be made to wait until then.
+    Receive {
+        /// The sender.
+        from: Rank,
+    },
+    /// Folds the own range and what is received into the range, in rank order. What is received is kept aside
+    /// until the steps of `after` are done, and a sender is *not* made to wait for them: two ranks that
+    /// exchange both wait for their own sends.
+    ReceiveReduce {
+        /// Whose data is folded with the own.
+        from: Peers,
+        /// The range holds the result of all contributions afterwards: the operation's `finish` is applied.
+        last: bool,
+    },
+    /// Applies the operation's `lift` and `finish` to the range: the result of one contribution.
+    Finish,
+}
+
+/// Whose data meet in one fold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Peers {
+    /// Two operands, contributions or partial results: that of the lower rank first.
+    One(Rank),
+    /// One contribution of every rank, each sent on the step's channel: from the left in rank order, the own in its
+    /// place.
+    AllOthers,
+}
+
+impl Step {
+    /// A step that waits for nothing, on channel 0.
+    const fn new(action: Action, range: Range<usize>) -> Self {
+        Self { action, range, after: [None, None], channel: 0 }
+    }
+
+    pub(super) const fn send(to: Rank, range: Range<usize>) -> Self {
+        Self::new(Action::Send { to }, range)
+    }
+
+    pub(super) const fn receive(from: Rank, range: Range<usize>) -> Self {
+        Self::new(Action::Receive { from }, range)
+    }
+
+    pub(super) const fn fold(from: Rank, last: bool, range: Range<usize>) -> Self {
+        Self::new(Action::ReceiveReduce { from: Peers::One(from), last }, range)
+    }
+
+    pub(super) const fn fold_all(range: Range<usize>) -> Self {
+        Self::new(Action::ReceiveReduce { from: Peers::AllOthers, last: true }, range)
+    }
+
+    pub(super) const fn finish(range: Range<usize>) -> Self {
+        Self::new(Action::Finish, range)
+    }
+
+    pub(super) fn channel(self, channel: usize) -> Self {
+        Self { channel: index(channel), ..self }
+    }
+
+    /// Waits for one more step.
+    pub(super) fn after(self, step: usize) -> Self {
+        let after = match self.after {
+            [None, _] => [Some(index(step)), None],
+            [first, _] => [first, Some(index(step))],
+        };
+        Self { after, ..self }
+    }
+
+    /// Waits for one more step if there is one.
+    pub(super) fn after_any(self, step: Option<usize>) -> Self {
+        match step {
+            Some(step) => self.after(step),
+            None => self,
+        }
+    }
+
+    /// Whether the range is written.
+    pub(crate) const fn writes(&self) -> bool {
+        !matches!(self.action, Action::Send { .. })
+    }
+}
+
+/// Plans have a few steps per rank: an index never comes near `u32::MAX`.
+fn index(step: usize) -> u32 {
+    u32::try_from(step).unwrap_or(u32::MAX)
+}
