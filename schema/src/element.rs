@@ -16,6 +16,7 @@ pub trait Element:
     + PartialOrd
     + Send
     + Sync
+    + crate::gradient::Item<Element = Self>
     + 'static
 {
     /// Its format.

@@ -1,12 +1,24 @@
 //! The trait behind `#[derive(Gradient)]`.
 
-use crate::layout::{Field, Tensor};
-use crate::{ConvertTo, Element, Layout, Reduction};
+mod field;
+mod shape;
+pub mod wire;
+
+pub use field::{DefaultReduction, Field, Item, Nested, Numbers, StaticReduction, TensorField, TensorReduction};
+pub use shape::Extents;
+
+use crate::{ConvertTo, Element, Layout, Reduction, layout};
 
 /// A struct of tensors whose values can be reduced between ranks. Derive it.
 ///
 /// The trait is safe and no unsafe code trusts it: [`visit`](Self::visit) yields typed slices, and whoever visits
-/// checks each against the layout. A wrong implementation by hand is an error, not undefined behaviour.
+/// checks each against the layout (see [`Checked`](crate::layout::Checked)). A wrong implementation by hand is an
+/// error, not undefined behaviour.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `Gradient`",
+    label = "not a struct of tensors",
+    note = "put `#[derive(Gradient)]` on it"
+)]
 pub trait Gradient {
     /// Names, datatypes, shapes, operations and wire types of all fields.
     const LAYOUT: &'static Layout;
@@ -33,8 +45,8 @@ pub trait FieldVisitor {
     /// Whatever ends the visit.
     fn tensor<T, W, R>(
         &mut self,
-        field: &'static Field,
-        tensor: &'static Tensor,
+        field: &'static layout::Field,
+        tensor: &'static layout::Tensor,
         values: &mut [T],
         reduction: &R,
     ) -> Result<(), Self::Error>
@@ -48,7 +60,7 @@ pub trait FieldVisitor {
     /// # Errors
     ///
     /// Whatever ends the visit.
-    fn enter(&mut self, field: &'static Field) -> Result<(), Self::Error> {
+    fn enter(&mut self, field: &'static layout::Field) -> Result<(), Self::Error> {
         let _ = field;
         Ok(())
     }

@@ -1,0 +1,189 @@
+//! What a field of a `Gradient` can be: a tensor or a nested struct.
+//!
+//! The derived code asks these traits, so it need not know what a type is by its name: aliases and generic
+//! parameters work, and what cannot be a field is told by the compiler at the field.
+
+use super::{Extents, FieldVisitor, Gradient};
+use crate::layout::{self, FieldKind, Tensor};
+use crate::{ConvertTo, Element, OperationId, Reduction};
+use std::fmt;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// A type that a field of a `Gradient` may have.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a `Gradient`",
+    label = "neither a tensor nor a nested `Gradient`",
+    note = "tensors are numbers of a fixed width (`f32`, `bf16`, `u64`, ...), arrays of them, and `Vec<T>`, `Box<[T]>` or `Box<[T; N]>` of either",
+    note = "for a struct write `#[derive(Gradient)]` on it; for a type parameter add a bound: `T: Element`, `T: Float` or `T: Gradient`",
+    note = "to leave the field out write `#[gradient(skip)]` on it"
+)]
+pub trait Field {
+    /// [`Numbers`] or [`Nested`].
+    type Kind;
+}
+
+/// The kind of fields that are tensors.
+#[derive(Debug)]
+pub enum Numbers {}
+
+/// The kind of fields that are structs of their own.
+#[derive(Debug)]
+pub enum Nested {}
+
+/// A tensor: numbers in memory, one after the other.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tensor, so `reduce` and `wire` mean nothing here",
+    label = "not a tensor",
+    note = "a nested struct names its operations on its own fields: remove the attribute here"
+)]
+pub trait TensorField: Field<Kind = Numbers> {
+    /// The number it is made of.
+    type Element: Element;
+    /// The extents known at compile time, outermost first; without the one known at run time only.
+    const SHAPE: &'static [usize];
+    /// Whether the outermost extent is known at run time only.
+    const RUN_TIME_LENGTH: bool;
+
+    /// All numbers, in row-major order.
+    fn values_mut(&mut self) -> &mut [Self::Element];
+}
+
+/// What a `Vec` or an array in a `Gradient` may hold: numbers and arrays of numbers, up to eight dimensions.
+#[diagnostic::on_unimplemented(
+    message = "a tensor cannot be made of `{Self}`",
+    label = "neither a number nor an array of numbers",
+    note = "numbers are `f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64`: of a fixed width, so that ranks agree; write `u64` or `i64` for `usize` or `isize`",
+    note = "the inner extents of a tensor are constant: write `Vec<[f32; N]>` for `Vec<Vec<f32>>`, and give each nested struct a field of its own",
+    note = "for a type parameter add a bound: `T: Element` or `T: Float`"
+)]
+pub trait Item:
+    TensorField + FromBytes + IntoBytes + Immutable + KnownLayout + Copy + fmt::Debug + Send + Sync + 'static
+{
+    /// The extents: `SHAPE` in a form that grows at compile time.
+    #[doc(hidden)]
+    const EXTENTS: &'static Extents;
+
+    /// The numbers of all items.
+    fn flatten(items: &[Self]) -> &[Self::Element];
+    /// The numbers of all items.
+    fn flatten_mut(items: &mut [Self]) -> &mut [Self::Element];
+}
+
+/// A reduction that a field can name: a unit struct whose identity is known at compile time.
+///
+/// ```
+/// # use gradwire_schema::{OperationId, gradient::StaticReduction};
+/// #[derive(Clone, Copy, Debug)]
+/// struct Clip; // and `impl Reduction<f32> for Clip`, with the same identity in its properties
+///
+/// impl StaticReduction for Clip {
+///     const ID: OperationId = OperationId::of_name("clip");
+///     const NAME: &'static str = "clip";
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be named in `#[gradient(reduce = ...)]`",
+    note = "a reduction of your own is a unit struct that implements `Reduction<T>` and `StaticReduction`"
+)]
+pub trait StaticReduction {
+    /// Its identity between ranks: that of its `Properties`.
+    const ID: OperationId;
+    /// For messages.
+    const NAME: &'static str;
+}
+
+/// How a field without an attribute is reduced: tensors by the struct's default, nested structs by their own rules.
+#[doc(hidden)]
+pub trait DefaultReduction<Kind, F: ?Sized> {
+    /// The field in the layout.
+    const KIND: FieldKind;
+
+    /// Shows the field to a visitor.
+    fn visit<V: FieldVisitor>(
+        &self,
+        values: &mut F,
+        field: &'static layout::Field,
+        visitor: &mut V,
+    ) -> Result<(), V::Error>;
+}
+
+impl<F: TensorField, R: Reduction<F::Element> + StaticReduction> DefaultReduction<Numbers, F> for R {
+    const KIND: FieldKind = <R as TensorReduction<F::Element, F>>::KIND;
+
+    fn visit<V: FieldVisitor>(
+        &self,
+        values: &mut F,
+        field: &'static layout::Field,
+        visitor: &mut V,
+    ) -> Result<(), V::Error> {
+        TensorReduction::<F::Element, F>::visit(self, values, field, visitor)
+    }
+}
+
+impl<F: Gradient, R> DefaultReduction<Nested, F> for R {
+    const KIND: FieldKind = FieldKind::Nested(F::LAYOUT);
+
+    fn visit<V: FieldVisitor>(
+        &self,
+        values: &mut F,
+        field: &'static layout::Field,
+        visitor: &mut V,
+    ) -> Result<(), V::Error> {
+        visitor.enter(field)?;
+        values.visit(visitor)?;
+        visitor.leave()
+    }
+}
+
+/// How a field with an attribute is reduced: it must be a tensor, and travels as `W`.
+#[doc(hidden)]
+pub trait TensorReduction<W, F: ?Sized> {
+    /// The field in the layout.
+    const KIND: FieldKind;
+
+    /// Shows the field to a visitor.
+    fn visit<V: FieldVisitor>(
+        &self,
+        values: &mut F,
+        field: &'static layout::Field,
+        visitor: &mut V,
+    ) -> Result<(), V::Error>;
+}
+
+impl<F, W, R> TensorReduction<W, F> for R
+where
+    F: TensorField<Element: ConvertTo<W>>,
+    W: Element,
+    R: Reduction<W> + StaticReduction,
+{
+    const KIND: FieldKind = FieldKind::Tensor(Tensor {
+        datatype: F::Element::DATATYPE,
+        wire: W::DATATYPE,
+        operation: R::ID,
+        operation_name: R::NAME,
+        shape: F::SHAPE,
+        run_time_length: F::RUN_TIME_LENGTH,
+    });
+
+    fn visit<V: FieldVisitor>(
+        &self,
+        values: &mut F,
+        field: &'static layout::Field,
+        visitor: &mut V,
+    ) -> Result<(), V::Error> {
+        match &field.kind {
+            FieldKind::Tensor(tensor) => {
+                visitor.tensor::<F::Element, W, R>(field, tensor, values.values_mut(), self)
+            }
+            FieldKind::Nested(_) => visitor.enter(field),
+        }
+    }
+}
+
+impl OperationId {
+    /// The identity of a user's operation of this name.
+    #[must_use]
+    pub const fn of_name(name: &str) -> Self {
+        Self(layout::fingerprint_of_name(name) | 1 << 63)
+    }
+}
