@@ -1,0 +1,5 @@
+//! Writes the implementation.
+
+mod gradient;
+
+pub(crate) use gradient::gradient;

@@ -1,0 +1,59 @@
+//! The names that attributes may use without a path.
+
+/// The reductions of `gradwire_schema::operation` that a field can name.
+pub(crate) const REDUCTIONS: [&str; 11] = [
+    "Sum",
+    "Average",
+    "Product",
+    "Min",
+    "Max",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
+    "LogicalAnd",
+    "LogicalOr",
+    "LogicalXor",
+];
+
+/// The floats that a tensor can travel as, by the name of their datatype, and their Rust type.
+pub(crate) const WIRES: [(&str, &str); 6] = [
+    ("f64", "f64"),
+    ("f32", "f32"),
+    ("f16", "f16"),
+    ("bf16", "bf16"),
+    ("f8e4m3", "F8E4m3"),
+    ("f8e5m2", "F8E5m2"),
+];
+
+/// The reduction that people mean by a name from elsewhere.
+pub(crate) fn reduction_meant(name: &str) -> Option<&'static str> {
+    let lower = name.to_lowercase().replace('_', "");
+    let meant = match lower.as_str() {
+        "avg" | "mean" => "Average",
+        "add" | "plus" | "total" => "Sum",
+        "prod" | "mul" | "multiply" => "Product",
+        "minimum" => "Min",
+        "maximum" => "Max",
+        "band" | "bitand" => "BitwiseAnd",
+        "bor" | "bitor" => "BitwiseOr",
+        "bxor" | "bitxor" => "BitwiseXor",
+        "and" | "land" | "all" => "LogicalAnd",
+        "or" | "lor" | "any" => "LogicalOr",
+        "xor" | "lxor" => "LogicalXor",
+        _ => return REDUCTIONS.into_iter().find(|known| known.to_lowercase() == lower),
+    };
+    Some(meant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reduction_meant;
+
+    #[test]
+    fn names_from_elsewhere_are_understood() {
+        assert_eq!(reduction_meant("sum"), Some("Sum"));
+        assert_eq!(reduction_meant("AVG"), Some("Average"));
+        assert_eq!(reduction_meant("BIT_OR"), Some("BitwiseOr"));
+        assert_eq!(reduction_meant("Median"), None);
+    }
+}
