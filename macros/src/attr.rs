@@ -35,16 +35,14 @@ pub(crate) enum Reduction {
 impl StructAttributes {
     pub(crate) fn of(attributes: &[Attribute], mistakes: &mut Mistakes) -> Self {
         let mut this = Self::default();
-        each_setting(attributes, mistakes, |name, meta| {
-            match name {
-                "reduce" => once(&mut this.reduce, meta, reduction(meta)?),
-                "crate" => once(&mut this.krate, meta, string(meta)?.parse::<Path>()?),
-                "wire" | "rename" | "skip" => {
-                    let _ = rest(meta);
-                    Err(meta.error(format_args!("`{name}` belongs on a field: move it there")))
-                }
-                _ => Err(unknown(meta, name, "on a struct: `reduce = Average`, `crate = \"path\"`")),
+        each_setting(attributes, mistakes, |name, meta| match name {
+            "reduce" => once(&mut this.reduce, meta, reduction(meta)?),
+            "crate" => once(&mut this.krate, meta, string(meta)?.parse::<Path>()?),
+            "wire" | "rename" | "skip" => {
+                let _ = rest(meta);
+                Err(meta.error(format_args!("`{name}` belongs on a field: move it there")))
             }
+            _ => Err(unknown(meta, name, "on a struct: `reduce = Average`, `crate = \"path\"`")),
         });
         this
     }
@@ -61,12 +59,18 @@ impl FieldAttributes {
                 let _ = rest(meta);
                 Err(meta.error("write `skip` alone, without a value"))
             }
-            "skip" => once(&mut this.skip, meta, meta.path.get_ident().map_or_else(Span::call_site, Ident::span)),
+            "skip" => {
+                once(&mut this.skip, meta, meta.path.get_ident().map_or_else(Span::call_site, Ident::span))
+            }
             "crate" => {
                 let _ = rest(meta);
                 Err(meta.error("`crate` belongs on the struct: move it there"))
             }
-            _ => Err(unknown(meta, name, "on a field: `reduce = Max`, `wire = bf16`, `rename = \"name\"`, `skip`")),
+            _ => Err(unknown(
+                meta,
+                name,
+                "on a field: `reduce = Max`, `wire = bf16`, `rename = \"name\"`, `skip`",
+            )),
         });
         this
     }
@@ -115,7 +119,9 @@ fn string(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
     let name = meta.path.get_ident().map(Ident::to_string).unwrap_or_default();
     match rest(meta)? {
         Some(Expr::Lit(ExprLit { lit: Lit::Str(string), .. })) => Ok(string),
-        Some(other) => Err(syn::Error::new_spanned(other, format_args!("write a string: `{name} = \"...\"`"))),
+        Some(other) => {
+            Err(syn::Error::new_spanned(other, format_args!("write a string: `{name} = \"...\"`")))
+        }
         None => Err(meta.error(format_args!("write `{name} = \"...\"`"))),
     }
 }

@@ -52,12 +52,16 @@ fn ty(ty: &Type, mistakes: &mut Mistakes) {
             mistakes.at(reference, message);
         }
         Type::Ptr(pointer) => {
-            mistakes.at(pointer, "a gradient owns its tensors: write `Vec<f32>` or `Box<[f32]>` for the pointer");
+            mistakes
+                .at(pointer, "a gradient owns its tensors: write `Vec<f32>` or `Box<[f32]>` for the pointer");
         }
         Type::Tuple(tuple) => {
-            mistakes.at(tuple, "a tuple has no names for its tensors: write a struct with `#[derive(Gradient)]`");
+            mistakes
+                .at(tuple, "a tuple has no names for its tensors: write a struct with `#[derive(Gradient)]`");
         }
-        Type::Slice(slice) => mistakes.at(slice, "a tensor needs a home: write `Box<[T]>` or `Vec<T>` for `[T]`"),
+        Type::Slice(slice) => {
+            mistakes.at(slice, "a tensor needs a home: write `Box<[T]>` or `Vec<T>` for `[T]`")
+        }
         Type::Group(group) => self::ty(&group.elem, mistakes),
         Type::Paren(paren) => self::ty(&paren.elem, mistakes),
         Type::Array(array) => machine_sized(&array.elem, mistakes),
@@ -75,7 +79,8 @@ fn machine_sized(ty: &Type, mistakes: &mut Mistakes) {
         Type::Path(path) => {
             for (machine, fixed) in [("usize", "u64"), ("isize", "i64")] {
                 if path.path.is_ident(machine) {
-                    let message = format_args!("`{machine}` is not as wide on every machine: write `{fixed}`");
+                    let message =
+                        format_args!("`{machine}` is not as wide on every machine: write `{fixed}`");
                     mistakes.at(path, message);
                 }
             }

@@ -5,7 +5,9 @@ use crate::mistakes::Mistakes;
 use proc_macro2::Span;
 use quote::format_ident;
 use syn::ext::IdentExt;
-use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, Member, Path, Type, Visibility, parse_quote};
+use syn::{
+    Attribute, Data, DeriveInput, Fields, Generics, Ident, Member, Path, Type, Visibility, parse_quote,
+};
 
 /// A struct with `#[derive(Gradient)]`.
 pub(crate) struct Gradient<'a> {
@@ -119,10 +121,13 @@ pub(crate) fn struct_fields<'a>(
             };
             return Some((shape, &data.fields));
         }
-        Data::Enum(data) => (Span::from(data.enum_token.span), "a struct with a field for each variant's data"),
+        Data::Enum(data) => {
+            (Span::from(data.enum_token.span), "a struct with a field for each variant's data")
+        }
         Data::Union(data) => (Span::from(data.union_token.span), "a struct"),
     };
-    let message = format_args!("`{derive}` is for structs, whose fields are always all there: write {instead}");
+    let message =
+        format_args!("`{derive}` is for structs, whose fields are always all there: write {instead}");
     mistakes.add(syn::Error::new(keyword, message));
     None
 }
@@ -131,7 +136,9 @@ pub(crate) fn struct_fields<'a>(
 pub(crate) fn member(index: usize, field: &syn::Field) -> Member {
     match &field.ident {
         Some(ident) => Member::Named(ident.clone()),
-        None => Member::Unnamed(syn::Index { index: index as u32, span: syn::spanned::Spanned::span(&field.ty) }),
+        None => {
+            Member::Unnamed(syn::Index { index: index as u32, span: syn::spanned::Spanned::span(&field.ty) })
+        }
     }
 }
 

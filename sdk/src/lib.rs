@@ -10,5 +10,14 @@ mod plan;
 mod rank;
 
 pub use error::{Call, Error, Result};
+#[cfg(feature = "derive")]
+pub use gradwire_macros::Gradient;
+pub use gradwire_schema::Gradient;
 pub use plan::Determinism;
 pub use rank::Rank;
+
+/// What derived code names. Not for people.
+#[doc(hidden)]
+pub mod __private {
+    pub use gradwire_schema as schema;
+}

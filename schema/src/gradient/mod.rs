@@ -4,7 +4,9 @@ mod field;
 mod shape;
 pub mod wire;
 
-pub use field::{DefaultReduction, Field, Item, Nested, Numbers, StaticReduction, TensorField, TensorReduction};
+pub use field::{
+    DefaultReduction, Field, Item, Nested, Numbers, StaticReduction, TensorField, TensorReduction,
+};
 pub use shape::Extents;
 
 use crate::{ConvertTo, Element, Layout, Reduction, layout};

@@ -20,7 +20,10 @@ impl Extents {
 
     /// Those of an array of `length` such items.
     const fn array(&self, length: usize) -> Self {
-        assert!(self.dimensions < MAX_DIMENSIONS, "a tensor has at most eight dimensions known at compile time");
+        assert!(
+            self.dimensions < MAX_DIMENSIONS,
+            "a tensor has at most eight dimensions known at compile time"
+        );
         let mut extents = [0; MAX_DIMENSIONS];
         extents[0] = length;
         let mut index = 0;

@@ -35,7 +35,9 @@ impl<V: FieldVisitor> Checked<V> {
     pub fn finish(&self) -> Result<(), CheckError<V::Error>> {
         match self.rest[..=self.depth].iter().rev().find_map(|fields| fields.first()) {
             None if self.depth == 0 => Ok(()),
-            missing => Err(LayoutError::Missing { field: missing.map_or("leave", |field| field.name) }.into()),
+            missing => {
+                Err(LayoutError::Missing { field: missing.map_or("leave", |field| field.name) }.into())
+            }
         }
     }
 
@@ -120,9 +122,15 @@ fn check_tensor(
         return Err(LayoutError::Operation { field, expected: tensor.operation_name });
     }
     let elements = tensor.elements();
-    let fits = if tensor.run_time_length { length.checked_rem(elements) } else { Some(length.abs_diff(elements)) };
+    let fits =
+        if tensor.run_time_length { length.checked_rem(elements) } else { Some(length.abs_diff(elements)) };
     if fits.unwrap_or(length) != 0 {
-        return Err(LayoutError::Length { field, elements, run_time_length: tensor.run_time_length, found: length });
+        return Err(LayoutError::Length {
+            field,
+            elements,
+            run_time_length: tensor.run_time_length,
+            found: length,
+        });
     }
     Ok(())
 }
@@ -155,7 +163,9 @@ impl CheckError<Infallible> {
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum LayoutError {
     /// Fields come in another order.
-    #[error("`visit` shows field `{found}` where the layout has `{expected}`: show the fields in layout order")]
+    #[error(
+        "`visit` shows field `{found}` where the layout has `{expected}`: show the fields in layout order"
+    )]
     Order { expected: &'static str, found: &'static str },
     /// More fields than the layout has.
     #[error("`visit` shows `{field}` after the layout's last field")]
