@@ -1,5 +1,6 @@
 //! Data that can be moved.
 
+use crate::{F8E4m3, F8E5m2};
 use half::{bf16, f16};
 
 /// Bytes from a peer that are no value of the type.
@@ -75,4 +76,4 @@ macro_rules! plain {
     )*};
 }
 
-plain!(f64, f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64);
+plain!(f64, f32, f16, bf16, F8E4m3, F8E5m2, i8, i16, i32, i64, u8, u16, u32, u64);

@@ -2,19 +2,25 @@
 //!
 //! The crate knows datatypes and operations; it knows no peer, no socket and no communicator.
 
+#![deny(unsafe_code)]
+
 mod convert;
 mod datatype;
 mod element;
 mod equivalence;
+mod f8;
+mod float;
 pub mod gradient;
 pub mod layout;
 pub mod operation;
+#[allow(unsafe_code)]
 pub mod reduce;
 
 pub use convert::ConvertTo;
 pub use datatype::{Datatype, UnknownCode};
 pub use element::{Arithmetic, Element, Float, Integer};
 pub use equivalence::{Equivalence, InvalidValue};
+pub use f8::{F8E4m3, F8E5m2};
 pub use gradient::{FieldVisitor, Gradient};
 pub use layout::Layout;
 pub use operation::{OperationId, Properties, Reduction};

@@ -1,5 +1,16 @@
 //! Reductions: typed, monomorphised operations on elements.
 
+mod builtin;
+mod located;
+mod user;
+
+pub use builtin::{
+    Average, BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalOr, LogicalXor, Max, Min,
+    PreMultipliedSum, Product, Sum,
+};
+pub use located::{Located, MaxLoc, MinLoc};
+pub use user::{Laws, Operation};
+
 use crate::{Equivalence, Kernel};
 use std::fmt;
 
@@ -8,6 +19,31 @@ use std::fmt;
 /// factor of `PreMultipliedSum`) are folded in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OperationId(pub u64);
+
+impl OperationId {
+    /// Set in the identity of a user's operation.
+    pub(crate) const USER: u64 = 1 << 63;
+    /// Set in the identity of `PreMultipliedSum`; the other bits hash its factor.
+    pub(crate) const PRE_MULTIPLIED: u64 = 1 << 62;
+
+    /// The name of a built-in operation, for messages; `None` for a user's operation and for unknown codes.
+    #[must_use]
+    pub fn built_in_name(self) -> Option<&'static str> {
+        if self.0 & Self::USER == 0 && self.0 & Self::PRE_MULTIPLIED != 0 {
+            return Some("pre_multiplied_sum");
+        }
+        builtin::NAMES.iter().find(|(id, _)| *id == self).map(|(_, name)| *name)
+    }
+}
+
+impl fmt::Display for OperationId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.built_in_name() {
+            Some(name) => formatter.write_str(name),
+            None => write!(formatter, "operation {:#018x}", self.0),
+        }
+    }
+}
 
 /// What the planner may assume of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,14 @@
 //! Reduce kernels on raw memory.
 
+mod fold;
+pub(crate) mod number;
+pub(crate) mod rule;
+pub(crate) mod slices;
+
+use self::fold::{Plain, fold};
+use self::rule::{Mean, Rule, Scaled};
+use crate::Float;
+use crate::operation::Sum;
 use std::num::NonZeroU64;
 
 /// Whether partial results in the elements' own format are as good as accumulators.
@@ -12,16 +21,41 @@ pub enum Partials {
     Rounded,
 }
 
+type KernelFunction = unsafe fn(&Kernel, &[*const u8], &[*mut u8], usize, Option<NonZeroU64>);
+
 /// A built-in operation on a built-in datatype, as a function on raw memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    function: unsafe fn(&Kernel, &[*const u8], &[*mut u8], usize, Option<NonZeroU64>),
+    function: KernelFunction,
     element_size: usize,
     partials: Partials,
     parameter: f64,
 }
 
 impl Kernel {
+    /// The kernel of a rule without parameters.
+    pub(crate) fn of_rule<T: Plain, R: Rule<T> + Default>() -> Self {
+        Self::new::<T, R>(fold_rule::<T, R>)
+    }
+
+    /// The kernel of `Average`.
+    pub(crate) fn of_average<T: Float>() -> Self {
+        Self::new::<T, Sum>(fold_average::<T>)
+    }
+
+    /// The kernel of `PreMultipliedSum`.
+    pub(crate) fn of_pre_multiplied_sum<T: Float>(factor: f64) -> Self {
+        // A partial result would be multiplied once more by the next fold.
+        let partials = Partials::Rounded;
+        Self { partials, parameter: factor, ..Self::new::<T, Scaled>(fold_pre_multiplied_sum::<T>) }
+    }
+
+    fn new<T: Plain, R: Rule<T>>(function: KernelFunction) -> Self {
+        let accumulates_wider = size_of::<R::Accumulator>() > size_of::<T>();
+        let partials = if accumulates_wider { Partials::Rounded } else { Partials::Exact };
+        Self { function, element_size: size_of::<T>(), partials, parameter: 0.0 }
+    }
+
     /// Bytes of one element.
     #[must_use]
     pub fn element_size(&self) -> usize {
@@ -59,4 +93,54 @@ impl Kernel {
         // SAFETY: the caller keeps the contract above, which is that of every kernel function.
         unsafe { (self.function)(self, sources, destinations, count, contributions) }
     }
+}
+
+/// # Safety
+///
+/// As [`Kernel::fold`].
+unsafe fn fold_rule<T: Plain, R: Rule<T> + Default>(
+    _kernel: &Kernel,
+    sources: &[*const u8],
+    destinations: &[*mut u8],
+    count: usize,
+    _contributions: Option<NonZeroU64>,
+) {
+    // SAFETY: the caller keeps the contract of `Kernel::fold`, which is that of `fold`.
+    unsafe { fold(R::default(), sources, destinations, count) }
+}
+
+/// # Safety
+///
+/// As [`Kernel::fold`].
+unsafe fn fold_average<T: Float>(
+    _kernel: &Kernel,
+    sources: &[*const u8],
+    destinations: &[*mut u8],
+    count: usize,
+    contributions: Option<NonZeroU64>,
+) {
+    match contributions {
+        Some(contributions) => {
+            let rule = Mean { contributions: contributions.get() };
+            // SAFETY: the caller keeps the contract of `Kernel::fold`, which is that of `fold`.
+            unsafe { fold::<T, _>(rule, sources, destinations, count) }
+        }
+        // SAFETY: as above.
+        None => unsafe { fold::<T, _>(Sum, sources, destinations, count) },
+    }
+}
+
+/// # Safety
+///
+/// As [`Kernel::fold`].
+unsafe fn fold_pre_multiplied_sum<T: Float>(
+    kernel: &Kernel,
+    sources: &[*const u8],
+    destinations: &[*mut u8],
+    count: usize,
+    _contributions: Option<NonZeroU64>,
+) {
+    let rule = Scaled { factor: kernel.parameter };
+    // SAFETY: the caller keeps the contract of `Kernel::fold`, which is that of `fold`.
+    unsafe { fold::<T, _>(rule, sources, destinations, count) }
 }

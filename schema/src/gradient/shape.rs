@@ -1,6 +1,7 @@
 //! The types that are tensors, and their shapes.
 
 use super::{Field, Gradient, Item, Nested, Numbers, TensorField};
+use crate::{F8E4m3, F8E5m2};
 use half::{bf16, f16};
 
 /// How many dimensions known at compile time a tensor may have.
@@ -73,7 +74,7 @@ macro_rules! numbers {
     )*};
 }
 
-numbers!(f64, f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64);
+numbers!(f64, f32, f16, bf16, F8E4m3, F8E5m2, i8, i16, i32, i64, u8, u16, u32, u64);
 
 impl<X: Item, const N: usize> Field for [X; N] {
     type Kind = Numbers;
