@@ -1,0 +1,24 @@
+//! Golden files: the exact bytes of every format, in `schema/golden/`.
+//!
+//! A test that fails here says that the format has changed. If that was meant, change its version, and write the
+//! files anew with `GRADWIRE_BLESS=1`.
+
+use std::fs;
+use std::path::Path;
+
+/// Compares `bytes` with the file `name`.
+#[track_caller]
+pub(crate) fn check(name: &str, bytes: &[u8]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
+    if std::env::var_os("GRADWIRE_BLESS").is_some() {
+        fs::write(&path, bytes).unwrap();
+    }
+    let golden = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let differing = golden.iter().zip(bytes).position(|(a, b)| a != b);
+    assert!(
+        golden == bytes,
+        "{name} has {} bytes, golden are {}; the first difference is at {differing:?}\n{bytes:02x?}",
+        bytes.len(),
+        golden.len(),
+    );
+}
