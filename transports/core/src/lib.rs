@@ -19,6 +19,6 @@ pub use capability::{Capabilities, Limits};
 pub use error::{ConnectError, FailReason, ImportError, LossReason, RegisterError, TransportError};
 pub use event::{Activity, Event, EventRef, Events};
 pub use id::{Address, Notice, Peer, Region, RegionKey, RemoteRegion, Tag, Token};
-pub use memory::{Allocation, Memory};
+pub use memory::{Allocation, Memory, MemoryKind};
 pub use operation::{Atomic, AtomicKind, AtomicOperation, Get, Linger, Posted, Put};
 pub use transport::{Direct, Transport};

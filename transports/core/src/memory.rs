@@ -4,10 +4,17 @@ use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
 
-/// Memory that the caller wants registered.
-#[derive(Clone, Copy, Debug)]
+/// Memory that the caller wants registered. Making one is where the promises are made, so that transports
+/// need no `unsafe` to take it.
+#[derive(Debug)]
+pub struct Memory {
+    kind: MemoryKind,
+}
+
+/// What kind of memory it is, and where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Memory {
+pub enum MemoryKind {
     /// Ordinary memory of this process.
     Host {
         /// The first byte.
@@ -15,6 +22,29 @@ pub enum Memory {
         /// Bytes.
         len: usize,
     },
+}
+
+impl Memory {
+    /// Ordinary memory of this process: `len` bytes from `address` on.
+    ///
+    /// # Safety
+    ///
+    /// From now on, and until every region that a transport made of it is deregistered or that transport dropped:
+    ///
+    /// - the memory is valid for reads and writes from any thread, and initialised;
+    /// - no reference is alive to bytes that an operation under way covers or that a peer may write;
+    /// - while a method of such a transport runs, no other thread accesses these bytes, save to read those that the
+    ///   transport only reads.
+    #[must_use]
+    pub const unsafe fn host(address: NonNull<u8>, len: usize) -> Self {
+        Self { kind: MemoryKind::Host { address, len } }
+    }
+
+    /// What and where it is.
+    #[must_use]
+    pub const fn kind(&self) -> MemoryKind {
+        self.kind
+    }
 }
 
 /// Memory that a transport allocated, owned by whoever holds this. It stays mapped after the region is
@@ -38,7 +68,7 @@ impl Allocation {
         Self { address, len, _owner: owner }
     }
 
-    /// The first byte.
+    /// The first byte. Whoever reads or writes there keeps the last two promises of [`Memory::host`].
     #[must_use]
     pub fn address(&self) -> NonNull<u8> {
         self.address

@@ -1,9 +1,8 @@
 //! Regions by name, for transports in which software moves the bytes: the one place that turns a region into
 //! slices.
 //!
-//! A transport built on [`Regions`] needs no `unsafe` of its own beyond passing on the contract of
-//! [`register`](crate::Transport::register), and meets points 7, 8 and 9 of the contract by asking here for
-//! every access: names and keys that were given back are dead, ranges are checked without overflow, and a
+//! A transport built on [`Regions`] needs no `unsafe` of its own, and meets points 7, 8 and 9 of the contract by
+//! asking here for every access: names and keys that were given back are dead, ranges are checked without overflow, and a
 //! slice lives no longer than one call.
 //!
 //! # Why the slices are sound
@@ -11,12 +10,12 @@
 //! Memory that a peer may write must never sit behind a live reference (point 8), and yet [`Regions::bytes`]
 //! and [`Regions::bytes_mut`] hand out references. Four facts make that sound together:
 //!
-//! - *The memory is there.* [`Regions::insert`] is unsafe, and its caller promises valid, initialised memory
-//!   until [`Regions::remove`]. Memory from [`Regions::allocate`] is kept alive by the registry itself, however
+//! - *The memory is there.* Whoever made the [`Memory`] promised that it is valid and initialised until
+//!   [`Regions::remove`]. Memory from [`Regions::allocate`] is kept alive by the registry itself, however
 //!   early the caller drops the [`Allocation`].
 //! - *No peer writes behind our back.* The registry serves transports in which this process itself places what
 //!   peers send, by `bytes_mut`. A slice borrows the registry, so no second access through it can overlap.
-//! - *The caller does not either.* It promises not to touch the bytes that an operation covers or that a peer may
+//! - *The caller does not either.* It promised not to touch the bytes that an operation covers or that a peer may
 //!   write while a method of the transport runs on another thread, and to hold no reference to them. On the
 //!   thread that runs the method it cannot.
 //! - *A slice covers the range asked for and nothing else.* A segment that has been notified, and that the caller
@@ -31,7 +30,7 @@ mod key;
 mod remote;
 
 use crate::slots::Slots;
-use crate::{Allocation, Memory, Region, RegionKey, RegisterError, TransportError};
+use crate::{Allocation, Memory, MemoryKind, Region, RegionKey, RegisterError, TransportError};
 use block::Block;
 use key::KeyFields;
 pub use remote::{Remote, RemoteRegions};
@@ -93,22 +92,13 @@ impl Regions {
 
     /// Gives memory of the caller a name.
     ///
-    /// # Safety
-    ///
-    /// Until [`remove`](Self::remove) has returned, or `self` is dropped:
-    ///
-    /// - the memory is valid for reads and writes from any thread, and initialised;
-    /// - while a method of `self` runs or a slice from it lives, nobody else accesses the bytes that the slice
-    ///   covers (reading beside [`bytes`](Self::bytes) is fine), and no reference made before and used after
-    ///   covers them.
-    ///
     /// # Errors
     ///
     /// [`RegisterError::Unsupported`] for memory that is not the host's, [`RegisterError::Limit`] when there are no
     /// names left or the memory is longer than any object can be.
-    pub unsafe fn insert(&mut self, memory: &Memory) -> Result<Region, RegisterError> {
-        match *memory {
-            Memory::Host { address, len } => self.occupy(address, len, None),
+    pub fn insert(&mut self, memory: &Memory) -> Result<Region, RegisterError> {
+        match memory.kind() {
+            MemoryKind::Host { address, len } => self.occupy(address, len, None),
         }
     }
 
@@ -192,8 +182,8 @@ impl Regions {
     /// [`TransportError::OutOfRange`] when the range lies outside, or when the region is gone.
     pub fn bytes(&self, region: Region, offset: usize, len: usize) -> Result<&[u8], TransportError> {
         let first = self.locate(region, offset, len)?;
-        // SAFETY: `locate` returned the start of `len` bytes inside the region, which by the contract of `insert`
-        // (or because we hold the block) are valid and initialised while `self` is borrowed, and which nobody
+        // SAFETY: `locate` returned the start of `len` bytes inside the region, which by the contract of
+        // `Memory::host` (or because we hold the block) are valid and initialised while `self` is borrowed, and which nobody
         // writes in that time: the caller promised so, and `bytes_mut` needs `self` mutably. `len` is at most
         // `isize::MAX`, as `occupy` checked for the whole region.
         Ok(unsafe { std::slice::from_raw_parts(first.as_ptr(), len) })
@@ -272,7 +262,7 @@ impl fmt::Debug for Occupant {
     }
 }
 
-// SAFETY: by the contract of `insert` the memory may be accessed from any thread, and a block of ours is not tied
+// SAFETY: by the contract of `Memory::host` the memory may be accessed from any thread, and a block of ours is not tied
 // to one; the address is only used through `Regions`, under its borrows.
 unsafe impl Send for Occupant {}
 

@@ -49,18 +49,13 @@ pub trait Transport: Send + fmt::Debug {
     /// Ends a connection. Operations under way fail; no `PeerLost` is reported for a peer disconnected by us.
     fn disconnect(&mut self, peer: Peer, linger: Linger);
 
-    /// Makes memory of the caller known.
-    ///
-    /// # Safety
-    ///
-    /// Until [`deregister`](Self::deregister) has returned (or the transport is dropped) the memory is initialised
-    /// and valid for reads and writes from any thread. No reference is alive to bytes that an operation under way
-    /// covers or that a peer may write, and no other thread accesses them while a method of the transport runs.
+    /// Makes memory of the caller known, until [`deregister`](Self::deregister). What the caller owes is said at
+    /// [`Memory::host`].
     ///
     /// # Errors
     ///
     /// [`RegisterError::Unsupported`] without [`Capabilities::REGISTER`]; otherwise what the system said.
-    unsafe fn register(&mut self, memory: &Memory) -> Result<Region, RegisterError>;
+    fn register(&mut self, memory: &Memory) -> Result<Region, RegisterError>;
     /// Allocates zeroed memory that peers can reach best, and registers it.
     ///
     /// # Errors

@@ -22,9 +22,9 @@ fn out_of_range(offset: usize, len: usize, region_len: usize) -> TransportError 
 fn memory_of_the_caller_is_read_and_written_in_place() {
     let mut memory: Vec<u8> = (0..100).collect();
     let mut regions = Regions::new();
-    let host = Memory::Host { address: NonNull::from(memory.as_mut_slice()).cast(), len: memory.len() };
     // SAFETY: the vector outlives the region and is not touched before it is removed.
-    let region = unsafe { regions.insert(&host) }.unwrap();
+    let host = unsafe { Memory::host(NonNull::from(memory.as_mut_slice()).cast(), memory.len()) };
+    let region = regions.insert(&host).unwrap();
     assert_eq!(regions.bytes(region, 10, 3).unwrap(), [10, 11, 12]);
     regions.bytes_mut(region, 98, 2).unwrap().copy_from_slice(&[7, 8]);
     assert!(regions.remove(region));
@@ -63,10 +63,9 @@ fn impossible_sizes_are_refused() {
     for len in [isize::MAX as usize, usize::MAX - 4096, usize::MAX] {
         assert!(regions.allocate(len).is_err(), "{len}");
     }
-    let host = Memory::Host { address: NonNull::dangling(), len: usize::MAX };
-    // SAFETY: the registry refuses the memory before it looks at it.
-    let refused = unsafe { regions.insert(&host) };
-    assert_eq!(refused, Err(RegisterError::Limit { limit: isize::MAX as usize }));
+    // SAFETY: a lie, but the registry refuses such memory before it looks at it.
+    let host = unsafe { Memory::host(NonNull::dangling(), usize::MAX) };
+    assert_eq!(regions.insert(&host), Err(RegisterError::Limit { limit: isize::MAX as usize }));
 }
 
 #[test]
