@@ -103,3 +103,10 @@ impl Events {
         })
     }
 }
+
+/// Adds reports that are not messages.
+impl Extend<Event> for Events {
+    fn extend<I: IntoIterator<Item = Event>>(&mut self, events: I) {
+        events.into_iter().for_each(|event| self.push(event));
+    }
+}
