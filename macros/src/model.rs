@@ -3,7 +3,6 @@
 use crate::attr::{FieldAttributes, Reduction, StructAttributes};
 use crate::mistakes::Mistakes;
 use proc_macro2::Span;
-use quote::format_ident;
 use syn::ext::IdentExt;
 use syn::{
     Attribute, Data, DeriveInput, Fields, Generics, Ident, Member, Path, Type, Visibility, parse_quote,
@@ -139,14 +138,6 @@ pub(crate) fn member(index: usize, field: &syn::Field) -> Member {
         None => {
             Member::Unnamed(syn::Index { index: index as u32, span: syn::spanned::Spanned::span(&field.ty) })
         }
-    }
-}
-
-/// A local variable for a field.
-pub(crate) fn binding(member: &Member) -> Ident {
-    match member {
-        Member::Named(ident) => ident.clone(),
-        Member::Unnamed(index) => format_ident!("field_{}", index.index),
     }
 }
 

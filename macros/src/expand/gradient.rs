@@ -1,38 +1,53 @@
 //! `impl Gradient`.
 
+use super::view::View;
 use crate::attr::Reduction;
 use crate::model::{Field, Gradient};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::Path;
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
+use syn::{Lifetime, Path};
 
-pub(crate) fn gradient(model: &Gradient<'_>) -> TokenStream {
-    let krate = &model.krate;
+pub(crate) fn implementation(model: &Gradient<'_>, view: &View<'_>) -> TokenStream {
     let name = model.name;
-    let name_string = syn::ext::IdentExt::unraw(name).to_string();
+    let name_string = name.unraw().to_string();
     let (impl_generics, type_generics, where_clause) = model.generics.split_for_impl();
-    let layout_fields = model.fields.iter().map(|field| layout_field(field));
+    let layout_fields = model.fields.iter().map(layout_field);
     let visits = model.fields.iter().enumerate().map(|(index, field)| visit(index, field));
+    let parts = model.fields.iter().map(part);
+    let bytes = Lifetime::new("'__bytes", Span::call_site());
+    let view_type = view.ty(&bytes);
+    let view_literal = view.literal();
     quote! {
-        const _: () = {
-            use #krate::__private::schema as __schema;
+        #[automatically_derived]
+        impl #impl_generics __schema::Gradient for #name #type_generics #where_clause {
+            const LAYOUT: &'static __schema::Layout =
+                &__schema::Layout::new(#name_string, &[#(#layout_fields),*]);
 
-            #[automatically_derived]
-            impl #impl_generics __schema::Gradient for #name #type_generics #where_clause {
-                const LAYOUT: &'static __schema::Layout =
-                    &__schema::Layout::new(#name_string, &[#(#layout_fields),*]);
+            type View<#bytes> = #view_type;
 
-                fn visit<__V: __schema::FieldVisitor>(
-                    &mut self,
-                    visitor: &mut __V,
-                ) -> ::core::result::Result<(), __V::Error> {
-                    let fields = <Self as __schema::Gradient>::LAYOUT.fields;
-                    #(#visits)*
-                    ::core::result::Result::Ok(())
-                }
+            fn visit<__V: __schema::FieldVisitor>(
+                &mut self,
+                visitor: &mut __V,
+            ) -> ::core::result::Result<(), __V::Error> {
+                let fields = <Self as __schema::Gradient>::LAYOUT.fields;
+                #(#visits)*
+                ::core::result::Result::Ok(())
             }
-        };
+
+            #[inline]
+            fn parts<#bytes, __P: __schema::gradient::Parts<#bytes>>(&#bytes self, parts: &mut __P) {
+                #(#parts)*
+            }
+
+            #[inline]
+            fn read<#bytes>(
+                reader: &mut __schema::gradient::Reader<#bytes>,
+            ) -> ::core::result::Result<#view_type, __schema::gradient::ViewError> {
+                ::core::result::Result::Ok(#view_literal)
+            }
+        }
     }
 }
 
@@ -47,6 +62,12 @@ fn visit(index: usize, field: &Field<'_>) -> TokenStream {
     let reduced = reduced(field);
     let reduction = reduction(field);
     quote! { #reduced::visit(&#reduction, &mut self.#member, &fields[#index], visitor)?; }
+}
+
+fn part(field: &Field<'_>) -> TokenStream {
+    let (member, ty) = (&field.member, field.ty);
+    let path = quote_spanned! {ty.span()=> <#ty as __schema::gradient::Field>::parts };
+    quote! { #path(&self.#member, parts); }
 }
 
 /// The trait through which the field is reduced: `<Sum as DefaultReduction<...>>`. What the compiler has to say of the

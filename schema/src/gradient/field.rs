@@ -3,7 +3,7 @@
 //! The derived code asks these traits, so it need not know what a type is by its name: aliases and generic
 //! parameters work, and what cannot be a field is told by the compiler at the field.
 
-use super::{Extents, FieldVisitor, Gradient};
+use super::{Extents, FieldVisitor, Gradient, Parts, Reader, TensorName, ViewError};
 use crate::layout::{self, FieldKind, Tensor};
 use crate::{ConvertTo, Element, OperationId, Reduction};
 use std::fmt;
@@ -20,6 +20,18 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub trait Field {
     /// [`Numbers`] or [`Nested`].
     type Kind;
+    /// The field in received bytes.
+    type View<'a>: Copy + fmt::Debug;
+
+    /// Shows its tensors as bytes.
+    fn parts<'a, P: Parts<'a>>(&'a self, parts: &mut P);
+
+    /// Reads its tensors.
+    ///
+    /// # Errors
+    ///
+    /// The reader's first error.
+    fn read<'a>(reader: &mut Reader<'a>, name: TensorName) -> Result<Self::View<'a>, ViewError>;
 }
 
 /// The kind of fields that are tensors.

@@ -1,8 +1,9 @@
 //! The types that are tensors, and their shapes.
 
-use super::{Field, Gradient, Item, Nested, Numbers, TensorField};
+use super::{Field, Gradient, Item, Nested, Numbers, Parts, Reader, TensorField, TensorName, ViewError};
 use crate::{F8E4m3, F8E5m2};
 use half::{bf16, f16};
+use zerocopy::IntoBytes;
 
 /// How many dimensions known at compile time a tensor may have.
 const MAX_DIMENSIONS: usize = 8;
@@ -42,12 +43,34 @@ impl Extents {
 
 impl<G: Gradient> Field for G {
     type Kind = Nested;
+    type View<'a> = G::View<'a>;
+
+    #[inline]
+    fn parts<'a, P: Parts<'a>>(&'a self, parts: &mut P) {
+        Gradient::parts(self, parts);
+    }
+
+    #[inline]
+    fn read<'a>(reader: &mut Reader<'a>, _: TensorName) -> Result<G::View<'a>, ViewError> {
+        G::read(reader)
+    }
 }
 
 macro_rules! numbers {
     ($($number:ty),*) => {$(
         impl Field for $number {
             type Kind = Numbers;
+            type View<'a> = &'a Self;
+
+            #[inline]
+            fn parts<'a, P: Parts<'a>>(&'a self, parts: &mut P) {
+                parts.tensor(self.as_bytes(), None);
+            }
+
+            #[inline]
+            fn read<'a>(reader: &mut Reader<'a>, name: TensorName) -> Result<&'a Self, ViewError> {
+                reader.item(name)
+            }
         }
 
         impl TensorField for $number {
@@ -78,6 +101,17 @@ numbers!(f64, f32, f16, bf16, F8E4m3, F8E5m2, i8, i16, i32, i64, u8, u16, u32, u
 
 impl<X: Item, const N: usize> Field for [X; N] {
     type Kind = Numbers;
+    type View<'a> = &'a Self;
+
+    #[inline]
+    fn parts<'a, P: Parts<'a>>(&'a self, parts: &mut P) {
+        parts.tensor(self.as_bytes(), None);
+    }
+
+    #[inline]
+    fn read<'a>(reader: &mut Reader<'a>, name: TensorName) -> Result<&'a Self, ViewError> {
+        reader.item(name)
+    }
 }
 
 impl<X: Item, const N: usize> TensorField for [X; N] {
@@ -104,6 +138,17 @@ impl<X: Item, const N: usize> Item for [X; N] {
 
 impl<X: Item, const N: usize> Field for Box<[X; N]> {
     type Kind = Numbers;
+    type View<'a> = &'a [X; N];
+
+    #[inline]
+    fn parts<'a, P: Parts<'a>>(&'a self, parts: &mut P) {
+        parts.tensor(self.as_slice().as_bytes(), None);
+    }
+
+    #[inline]
+    fn read<'a>(reader: &mut Reader<'a>, name: TensorName) -> Result<&'a [X; N], ViewError> {
+        reader.item(name)
+    }
 }
 
 impl<X: Item, const N: usize> TensorField for Box<[X; N]> {
@@ -120,6 +165,17 @@ macro_rules! run_time_length {
     ($($list:ty),*) => {$(
         impl<X: Item> Field for $list {
             type Kind = Numbers;
+            type View<'a> = &'a [X];
+
+            #[inline]
+            fn parts<'a, P: Parts<'a>>(&'a self, parts: &mut P) {
+                parts.tensor(self[..].as_bytes(), Some(self.len()));
+            }
+
+            #[inline]
+            fn read<'a>(reader: &mut Reader<'a>, name: TensorName) -> Result<&'a [X], ViewError> {
+                reader.items(name)
+            }
         }
 
         impl<X: Item> TensorField for $list {
