@@ -60,7 +60,7 @@ fn ty(ty: &Type, mistakes: &mut Mistakes) {
                 .at(tuple, "a tuple has no names for its tensors: write a struct with `#[derive(Gradient)]`");
         }
         Type::Slice(slice) => {
-            mistakes.at(slice, "a tensor needs a home: write `Box<[T]>` or `Vec<T>` for `[T]`")
+            mistakes.at(slice, "a tensor needs a home: write `Box<[T]>` or `Vec<T>` for `[T]`");
         }
         Type::Group(group) => self::ty(&group.elem, mistakes),
         Type::Paren(paren) => self::ty(&paren.elem, mistakes),

@@ -120,10 +120,8 @@ pub(crate) fn struct_fields<'a>(
             };
             return Some((shape, &data.fields));
         }
-        Data::Enum(data) => {
-            (Span::from(data.enum_token.span), "a struct with a field for each variant's data")
-        }
-        Data::Union(data) => (Span::from(data.union_token.span), "a struct"),
+        Data::Enum(data) => (data.enum_token.span, "a struct with a field for each variant's data"),
+        Data::Union(data) => (data.union_token.span, "a struct"),
     };
     let message =
         format_args!("`{derive}` is for structs, whose fields are always all there: write {instead}");

@@ -16,6 +16,7 @@ pub(crate) fn gradient(model: &Gradient<'_>) -> TokenStream {
     quote! {
         #definition
 
+        #[allow(unused_qualifications)]
         const _: () = {
             use #krate::__private::schema as __schema;
             #view_impls

@@ -111,12 +111,12 @@ impl Header {
         let [third, fourth, fifth] = self.reserved;
         [self.magic, second, self.fingerprint, self.total_length, third, fourth, fifth]
             .into_iter()
-            .zip(u64::MAX - 6..)
+            .zip(1 << 32..)
             .fold(0, |sum, (word, place)| sum.wrapping_add(term(place, word)))
     }
 }
 
-/// What a word at a place adds to the check. Lengths stand at 0, 1, ...; the header's own words at the far end.
+/// What a word at a place adds to the check. Lengths stand at 0, 1, ...; the header's own words at 2^32 and on.
 #[inline]
 pub(super) const fn term(place: u64, word: u64) -> u64 {
     // The finaliser of SplitMix64 (Steele, Lea, Flood 2014), made odd so that the product can be undone.

@@ -1,6 +1,6 @@
 //! What a layout leaves open: the lengths known at run time only.
 
-use super::{Checked, Field, LayoutError, Tensor};
+use super::{CheckError, Checked, Field, LayoutError, Tensor};
 use crate::{ConvertTo, Element, FieldVisitor, Gradient, Reduction};
 use std::convert::Infallible;
 
@@ -12,7 +12,7 @@ use std::convert::Infallible;
 /// [`LayoutError`] when a gradient written by hand does not keep to its layout.
 pub fn for_each_length<G: Gradient>(gradient: &mut G, see: impl FnMut(u64)) -> Result<(), LayoutError> {
     let mut checked = Checked::new(G::LAYOUT, Lengths { see });
-    gradient.visit(&mut checked).and_then(|()| checked.finish()).map_err(|error| error.layout())
+    gradient.visit(&mut checked).and_then(|()| checked.finish()).map_err(CheckError::layout)
 }
 
 struct Lengths<F> {

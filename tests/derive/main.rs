@@ -1,0 +1,7 @@
+//! The derives as users see them. No code here may be unsafe, so neither is what the derives write.
+
+#![forbid(unsafe_code)]
+
+mod layout;
+mod models;
+mod wire;
