@@ -1,6 +1,7 @@
 //! What an algorithm costs: the alpha-beta-gamma model of one port per rank that sends and receives at once.
 
 use super::Shape;
+use crate::pattern::hypercube::Hypercube;
 use std::time::Duration;
 
 /// What the ranks are joined by. Equal on all ranks of a communicator, or they would choose different algorithms;
@@ -27,6 +28,9 @@ impl Links {
     }
 }
 
+/// Bytes of a segment, nominally: executors cut as their transport likes it.
+const SEGMENT: f64 = 256.0 * 1024.0;
+
 /// How often each of the links' costs is paid, by the rank that pays most.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Cost {
@@ -49,6 +53,33 @@ impl Cost {
             Self { bytes: self.bytes + bytes, ..self }
         } else {
             Self { crossing_bytes: self.crossing_bytes + bytes, ..self }
+        }
+    }
+
+    /// Adds the folding of ranks left over by the hypercube into others, and the way back.
+    pub(super) fn folding(self, cube: Hypercube, bytes: f64) -> Self {
+        if cube.extra() == 0 {
+            return self;
+        }
+        Self {
+            rounds: self.rounds + 2.0,
+            messages: self.messages + 2.0,
+            bytes: self.bytes + 2.0 * bytes,
+            reduced_bytes: self.reduced_bytes + bytes,
+            ..self
+        }
+    }
+
+    /// A chain of all ranks through which a vector flows in segments: it takes as long as the vector takes to pass one
+    /// rank, after the first segment has come through.
+    pub(super) fn chain(shape: &Shape) -> Self {
+        let hops = (shape.ranks - 1) as f64;
+        let bytes = shape.bytes() as f64;
+        Self {
+            rounds: hops,
+            messages: hops,
+            bytes: bytes + (hops - 1.0) * bytes.min(SEGMENT),
+            ..Self::default()
         }
     }
 

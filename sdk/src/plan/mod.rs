@@ -8,10 +8,17 @@
 //! per host); groups that share memory wholly, which the `direct` executor serves without plans.
 #![forbid(unsafe_code)]
 
+mod all_gather;
 mod all_reduce;
 mod alone;
 mod association;
+mod broadcast;
+#[cfg(test)]
+mod check;
 mod cost;
+mod gather;
+mod reduce;
+mod reduce_scatter;
 mod ring;
 mod shape;
 mod step;
@@ -47,7 +54,11 @@ pub(crate) trait Algorithm: fmt::Debug + Send + Sync {
 pub(crate) const fn algorithms(collective: Collective) -> &'static [&'static dyn Algorithm] {
     match collective {
         Collective::AllReduce => all_reduce::ALGORITHMS,
-        _ => &[],
+        Collective::Broadcast => broadcast::ALGORITHMS,
+        Collective::AllGather => all_gather::ALGORITHMS,
+        Collective::ReduceScatter => reduce_scatter::ALGORITHMS,
+        Collective::Reduce => reduce::ALGORITHMS,
+        Collective::Gather => gather::ALGORITHMS,
     }
 }
 

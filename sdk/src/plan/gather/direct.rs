@@ -1,0 +1,49 @@
+//! Everybody sends to the root.
+
+use crate::Rank;
+use crate::pattern::ring::backward;
+use crate::plan::{Algorithm, Association, Cost, Shape, Step};
+
+/// Every rank sends its block to the root, straight to its place. The root's port carries every block once, which a
+/// tree would not save; other ranks need no memory but their block.
+///
+/// Restrictions: none.
+/// Association: [`Nothing`](Association::Nothing) is combined.
+/// Cost: `α + (p-1)(o + n/p β)`.
+/// Source: the linear algorithm of every MPI; see Chan et al., "Collective communication: theory, practice, and
+/// experience", 2007.
+#[derive(Debug)]
+pub(super) struct Direct;
+
+impl Algorithm for Direct {
+    fn name(&self) -> &'static str {
+        "direct"
+    }
+
+    fn excluded(&self, _: &Shape) -> Option<&'static str> {
+        None
+    }
+
+    fn cost(&self, shape: &Shape) -> Cost {
+        let others = (shape.ranks - 1) as f64;
+        let bytes = shape.bytes() as f64 * others / shape.ranks as f64;
+        Cost { rounds: 1.0, messages: others, bytes, ..Cost::default() }
+    }
+
+    fn association(&self) -> Association {
+        Association::Nothing
+    }
+
+    fn len(&self, shape: &Shape, rank: Rank) -> usize {
+        if rank == shape.root { shape.ranks - 1 } else { 1 }
+    }
+
+    fn step(&self, shape: &Shape, rank: Rank, index: usize) -> Step {
+        if rank == shape.root {
+            let from = backward(shape.ranks, rank, index + 1);
+            Step::receive(from, shape.block(from))
+        } else {
+            Step::send(shape.root, shape.block(rank))
+        }
+    }
+}
