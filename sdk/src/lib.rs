@@ -8,6 +8,8 @@ mod pattern;
 #[allow(dead_code, unused_imports, reason = "until all executors are there")]
 mod plan;
 mod rank;
+#[allow(dead_code, unused_imports, reason = "until all executors are there")]
+mod select;
 
 pub use error::{Call, Error, Result};
 #[cfg(feature = "derive")]
