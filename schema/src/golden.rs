@@ -4,16 +4,15 @@
 //! files anew with `GRADWIRE_BLESS=1`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Compares `bytes` with the file `name`.
 #[track_caller]
 pub(crate) fn check(name: &str, bytes: &[u8]) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
     if std::env::var_os("GRADWIRE_BLESS").is_some() {
-        fs::write(&path, bytes).unwrap();
+        fs::write(path(name), bytes).unwrap();
     }
-    let golden = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let golden = read(name);
     let differing = golden.iter().zip(bytes).position(|(a, b)| a != b);
     assert!(
         golden == bytes,
@@ -21,4 +20,15 @@ pub(crate) fn check(name: &str, bytes: &[u8]) {
         bytes.len(),
         golden.len(),
     );
+}
+
+/// The bytes of the file `name`.
+#[track_caller]
+pub(crate) fn read(name: &str) -> Vec<u8> {
+    let path = path(name);
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
 }

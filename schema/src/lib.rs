@@ -4,6 +4,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod control;
 mod convert;
 mod crc;
 mod datatype;
@@ -12,6 +13,9 @@ mod equivalence;
 mod f8;
 mod float;
 pub mod frame;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
 #[cfg(test)]
 mod golden;
 pub mod gradient;
