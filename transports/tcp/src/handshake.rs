@@ -1,0 +1,459 @@
+//! Who are you? Four messages of fixed length, before any frame.
+//!
+//! ```text
+//! dialler                                  listener
+//!   Hello   who I am, whom I want, nonce  ->
+//!           <-  Challenge   who I am, nonce, proof over both
+//!   Proof   over both                     ->
+//!           <-  Welcome     once `connect` was called for the dialler
+//! ```
+//!
+//! A proof is an HMAC-SHA256 of its maker's role and of both opening messages under the job's secret, so that
+//! neither can be replayed or reflected. Without a secret the key is all zero: the messages are the same, and
+//! nothing is proven but that the other side speaks this protocol. A message that cannot be right is refused
+//! at its first wrong byte. No message has a length of the sender's choice.
+//!
+//! It guards the door, not the road: what follows is neither encrypted nor signed.
+
+use crate::address::EndpointId;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// This endpoint, as it introduces itself.
+#[derive(Clone)]
+pub(crate) struct Identity {
+    pub(crate) id: EndpointId,
+    mac: Hmac<Sha256>,
+    authenticated: bool,
+}
+
+impl Identity {
+    pub(crate) fn new(id: EndpointId, secret: Option<[u8; 32]>) -> Self {
+        // A key shorter than a block counts as if filled up with zeros.
+        let mut key = [0; 64];
+        key[..32].copy_from_slice(&secret.unwrap_or_default());
+        let mac = Hmac::new(&key.into());
+        Self { id, mac, authenticated: secret.is_some() }
+    }
+
+    fn proof(&self, role: Role, hello: &Opening, challenge: &Opening) -> Hmac<Sha256> {
+        let mac = self.mac.clone();
+        mac.chain_update(role.label()).chain_update(hello.as_bytes()).chain_update(challenge.as_bytes())
+    }
+
+    fn opening(&self, kind: Kind, to: EndpointId) -> Result<Opening, Refusal> {
+        let mut nonce = [0; 32];
+        getrandom::fill(&mut nonce).map_err(|_| Refusal::NoRandomness)?;
+        Ok(Opening { prelude: Prelude::new(kind, self.authenticated.into()), from: self.id, to, nonce })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Dialler,
+    Listener,
+}
+
+impl Role {
+    fn label(self) -> &'static [u8] {
+        match self {
+            Self::Dialler => b"gradwire tcp dialler",
+            Self::Listener => b"gradwire tcp listener",
+        }
+    }
+}
+
+/// Why a handshake ended early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Refusal {
+    OtherProtocol = 1,
+    OtherVersion,
+    OtherEndpoint,
+    OtherSecret,
+    SecretOnOneSide,
+    OutOfTurn,
+    Taken,
+    NoRandomness,
+}
+
+impl Refusal {
+    const ALL: [Self; 8] = [
+        Self::OtherProtocol,
+        Self::OtherVersion,
+        Self::OtherEndpoint,
+        Self::OtherSecret,
+        Self::SecretOnOneSide,
+        Self::OutOfTurn,
+        Self::Taken,
+        Self::NoRandomness,
+    ];
+
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::OtherProtocol => "what listens at its address speaks another protocol",
+            Self::OtherVersion => "it speaks another version of the protocol",
+            Self::OtherEndpoint => "another endpoint listens at its address",
+            Self::OtherSecret => "it has another job secret",
+            Self::SecretOnOneSide => "only one of the two has a job secret",
+            Self::OutOfTurn => "it sent a message out of turn",
+            Self::Taken => "it is connected already",
+            Self::NoRandomness => "the system gave no random numbers",
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    Hello = 1,
+    Challenge,
+    Proof,
+    Welcome,
+    Reject,
+}
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct Prelude {
+    magic: [u8; 8],
+    version: u8,
+    kind: u8,
+    /// Hello and Challenge: whether there is a secret. Reject: the reason.
+    detail: u8,
+    zero: [u8; 5],
+}
+
+impl Prelude {
+    const MAGIC: [u8; 8] = *b"gradwire";
+    const VERSION: u8 = 1;
+
+    const fn new(kind: Kind, detail: u8) -> Self {
+        Self { magic: Self::MAGIC, version: Self::VERSION, kind: kind as u8, detail, zero: [0; 5] }
+    }
+}
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct Opening {
+    prelude: Prelude,
+    from: EndpointId,
+    to: EndpointId,
+    nonce: [u8; 32],
+}
+
+const PRELUDE: usize = size_of::<Prelude>();
+const OPENING: usize = size_of::<Opening>();
+const PROOF: usize = 32;
+
+/// Where a handshake stands; the message awaited is the one after.
+enum State {
+    /// The listener awaits a Hello.
+    Listening,
+    /// The dialler awaits a Challenge.
+    Helloed { hello: Opening },
+    /// The listener awaits a Proof.
+    Challenged { hello: Opening, challenge: Opening },
+    /// The listener knows whom it talks to, and is to say Welcome.
+    Proven,
+    /// The dialler awaits a Welcome.
+    Proved,
+    /// Frames follow.
+    Done,
+}
+
+/// What the bytes received so far have led to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Progress {
+    Pending,
+    /// Listener only: the other side is this endpoint, and waits for [`Handshake::welcome`].
+    Proven(EndpointId),
+    /// Dialler only: the other side welcomed us.
+    Welcomed,
+}
+
+/// One side of one handshake, without I/O: read at most [`wanted`](Self::wanted) bytes and hand them to
+/// [`receive`](Self::receive); write [`output`](Self::output).
+pub(crate) struct Handshake {
+    state: State,
+    received: [u8; OPENING + PROOF],
+    filled: usize,
+    output: [u8; OPENING + PROOF],
+    /// The part of `output` not written yet.
+    unwritten: std::ops::Range<usize>,
+}
+
+impl Handshake {
+    fn new(state: State) -> Self {
+        let empty = [0; OPENING + PROOF];
+        Self { state, received: empty, filled: 0, output: empty, unwritten: 0..0 }
+    }
+
+    pub(crate) fn dial(identity: &Identity, peer: EndpointId) -> Result<Self, Refusal> {
+        let hello = identity.opening(Kind::Hello, peer)?;
+        let mut this = Self::new(State::Helloed { hello });
+        this.say(&[hello.as_bytes()]);
+        Ok(this)
+    }
+
+    pub(crate) fn listen() -> Self {
+        Self::new(State::Listening)
+    }
+
+    /// How many more bytes belong to the message under way. What follows the last message is not ours to read.
+    pub(crate) fn wanted(&self) -> usize {
+        let whole = match self.state {
+            _ if self.filled < PRELUDE => PRELUDE,
+            State::Listening => OPENING,
+            State::Helloed { .. } => OPENING + PROOF,
+            State::Challenged { .. } => PRELUDE + PROOF,
+            State::Proved | State::Proven | State::Done => PRELUDE,
+        };
+        whole - self.filled
+    }
+
+    /// Takes at most [`wanted`](Self::wanted) bytes.
+    pub(crate) fn receive(&mut self, bytes: &[u8], identity: &Identity) -> Result<Progress, Refusal> {
+        let bytes = &bytes[..bytes.len().min(self.wanted())];
+        self.received[self.filled..self.filled + bytes.len()].copy_from_slice(bytes);
+        self.filled += bytes.len();
+        self.check_prelude()?;
+        if self.filled < PRELUDE || self.wanted() > 0 {
+            return Ok(Progress::Pending);
+        }
+        let message = self.received;
+        self.filled = 0;
+        self.understand(&message, identity)
+    }
+
+    /// The listener lets a proven dialler in.
+    pub(crate) fn welcome(&mut self) {
+        if matches!(self.state, State::Proven) {
+            self.state = State::Done;
+            self.say(&[Prelude::new(Kind::Welcome, 0).as_bytes()]);
+        }
+    }
+
+    /// The listener turns a dialler away, if that one speaks the protocol at all.
+    pub(crate) fn reject(&mut self, refusal: Refusal) {
+        if refusal != Refusal::OtherProtocol && self.unwritten.is_empty() {
+            self.say(&[Prelude::new(Kind::Reject, refusal as u8).as_bytes()]);
+        }
+    }
+
+    pub(crate) fn output(&self) -> &[u8] {
+        &self.output[self.unwritten.clone()]
+    }
+
+    pub(crate) fn wrote(&mut self, len: usize) {
+        self.unwritten.start = (self.unwritten.start + len).min(self.unwritten.end);
+    }
+
+    /// Refuses at the first byte that cannot be right.
+    fn check_prelude(&self) -> Result<(), Refusal> {
+        let known = self.filled.min(Prelude::MAGIC.len());
+        if self.received[..known] != Prelude::MAGIC[..known] {
+            return Err(Refusal::OtherProtocol);
+        }
+        if self.filled < PRELUDE {
+            return Ok(());
+        }
+        let (prelude, _) = Prelude::ref_from_prefix(&self.received).map_err(|_| Refusal::OtherProtocol)?;
+        if prelude.version != Prelude::VERSION {
+            return Err(Refusal::OtherVersion);
+        }
+        let dialler = matches!(self.state, State::Helloed { .. } | State::Proved);
+        if dialler && prelude.kind == Kind::Reject as u8 {
+            let told = Refusal::ALL.into_iter().find(|refusal| *refusal as u8 == prelude.detail);
+            return Err(told.unwrap_or(Refusal::OtherProtocol));
+        }
+        let awaited = match self.state {
+            State::Listening => Kind::Hello,
+            State::Helloed { .. } => Kind::Challenge,
+            State::Challenged { .. } => Kind::Proof,
+            State::Proved => Kind::Welcome,
+            State::Proven | State::Done => return Err(Refusal::OutOfTurn),
+        };
+        if prelude.kind != awaited as u8 || prelude.zero != [0; 5] {
+            return Err(Refusal::OutOfTurn);
+        }
+        Ok(())
+    }
+
+    /// Answers a complete message of the awaited kind.
+    fn understand(&mut self, message: &[u8], identity: &Identity) -> Result<Progress, Refusal> {
+        match &self.state {
+            State::Listening => {
+                let (hello, _) = Opening::read_from_prefix(message).map_err(|_| Refusal::OutOfTurn)?;
+                check_opening(&hello, identity, None)?;
+                let challenge = identity.opening(Kind::Challenge, hello.from)?;
+                let proof = identity.proof(Role::Listener, &hello, &challenge).finalize().into_bytes();
+                self.say(&[challenge.as_bytes(), &proof]);
+                self.state = State::Challenged { hello, challenge };
+                Ok(Progress::Pending)
+            }
+            State::Helloed { hello } => {
+                let hello = *hello;
+                let (challenge, rest) = Opening::read_from_prefix(message).map_err(|_| Refusal::OutOfTurn)?;
+                check_opening(&challenge, identity, Some(hello.to))?;
+                let proof = identity.proof(Role::Listener, &hello, &challenge);
+                proof.verify_slice(&rest[..PROOF]).map_err(|_| Refusal::OtherSecret)?;
+                let proof = identity.proof(Role::Dialler, &hello, &challenge).finalize().into_bytes();
+                self.say(&[Prelude::new(Kind::Proof, 0).as_bytes(), &proof]);
+                self.state = State::Proved;
+                Ok(Progress::Pending)
+            }
+            State::Challenged { hello, challenge } => {
+                let from = hello.from;
+                let proof = identity.proof(Role::Dialler, hello, challenge);
+                proof.verify_slice(&message[PRELUDE..PRELUDE + PROOF]).map_err(|_| Refusal::OtherSecret)?;
+                self.state = State::Proven;
+                Ok(Progress::Proven(from))
+            }
+            State::Proved => {
+                self.state = State::Done;
+                Ok(Progress::Welcomed)
+            }
+            State::Proven | State::Done => Err(Refusal::OutOfTurn),
+        }
+    }
+
+    fn say(&mut self, parts: &[&[u8]]) {
+        self.unwritten = 0..0;
+        for part in parts {
+            let end = self.unwritten.end + part.len();
+            self.output[self.unwritten.end..end].copy_from_slice(part);
+            self.unwritten.end = end;
+        }
+    }
+}
+
+/// Whether an opening message is for us and, where that is known, from whom it should be.
+fn check_opening(opening: &Opening, identity: &Identity, from: Option<EndpointId>) -> Result<(), Refusal> {
+    let stranger = from.is_some_and(|from| from != opening.from);
+    if opening.to != identity.id || opening.from == identity.id || stranger {
+        return Err(Refusal::OtherEndpoint);
+    }
+    if opening.prelude.detail != u8::from(identity.authenticated) {
+        return Err(Refusal::SecretOnOneSide);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn identity(id: u8, secret: Option<u8>) -> Identity {
+        Identity::new(EndpointId([id; 16]), secret.map(|byte| [byte; 32]))
+    }
+
+    /// Moves output of `from` to `to`, `step` bytes at a time.
+    fn carry(
+        from: &mut Handshake,
+        to: &mut Handshake,
+        to_id: &Identity,
+        step: usize,
+    ) -> Result<Progress, Refusal> {
+        let mut last = Progress::Pending;
+        while !from.output().is_empty() {
+            let len = from.output().len().min(to.wanted()).min(step);
+            assert!(len > 0, "bytes are left that the other side does not want");
+            last = to.receive(&from.output()[..len].to_vec(), to_id)?;
+            from.wrote(len);
+        }
+        Ok(last)
+    }
+
+    fn meet(dialler: &Identity, listener: &Identity, wanted: u8, step: usize) -> Result<(), Refusal> {
+        let mut dial = Handshake::dial(dialler, EndpointId([wanted; 16]))?;
+        let mut listen = Handshake::listen();
+        assert_eq!(carry(&mut dial, &mut listen, listener, step)?, Progress::Pending);
+        assert_eq!(carry(&mut listen, &mut dial, dialler, step)?, Progress::Pending);
+        assert_eq!(carry(&mut dial, &mut listen, listener, step)?, Progress::Proven(dialler.id));
+        assert!(listen.output().is_empty(), "no welcome before it is said");
+        listen.welcome();
+        assert_eq!(carry(&mut listen, &mut dial, dialler, step)?, Progress::Welcomed);
+        Ok(())
+    }
+
+    #[test]
+    fn friends_meet() {
+        for secret in [None, Some(9)] {
+            for step in [1, 7, 1000] {
+                assert_eq!(meet(&identity(1, secret), &identity(2, secret), 2, step), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn others_do_not() {
+        let (ours, theirs) = (identity(1, Some(9)), identity(2, Some(8)));
+        assert_eq!(meet(&ours, &theirs, 2, 64), Err(Refusal::OtherSecret));
+        assert_eq!(meet(&ours, &identity(2, None), 2, 64), Err(Refusal::SecretOnOneSide));
+        assert_eq!(meet(&ours, &identity(3, Some(9)), 2, 64), Err(Refusal::OtherEndpoint));
+        assert_eq!(meet(&ours, &identity(1, Some(9)), 1, 64), Err(Refusal::OtherEndpoint), "ourselves");
+    }
+
+    #[test]
+    fn a_dialler_without_the_secret_proves_nothing() {
+        let listener = identity(2, Some(9));
+        let mut dial = Handshake::dial(&identity(1, Some(8)), listener.id).expect("random numbers");
+        let mut listen = Handshake::listen();
+        carry(&mut dial, &mut listen, &listener, 64).expect("a well-formed hello");
+        let guess = [Prelude::new(Kind::Proof, 0).as_bytes(), &[0x55; PROOF]].concat();
+        assert_eq!(listen.receive(&guess[..PRELUDE], &listener), Ok(Progress::Pending));
+        assert_eq!(listen.receive(&guess[PRELUDE..], &listener), Err(Refusal::OtherSecret));
+    }
+
+    #[test]
+    fn our_own_proof_cannot_be_reflected() {
+        let dialler = identity(1, Some(9));
+        let mut dial = Handshake::dial(&dialler, EndpointId([2; 16])).expect("random numbers");
+        let mut echo = dial.output().to_vec();
+        echo[9] = Kind::Challenge as u8;
+        echo.extend([0; PROOF]);
+        assert_eq!(dial.receive(&echo[..PRELUDE], &dialler), Ok(Progress::Pending));
+        assert_eq!(dial.receive(&echo[PRELUDE..], &dialler), Err(Refusal::OtherEndpoint));
+    }
+
+    #[test]
+    fn the_reason_of_a_rejection_arrives() {
+        let dialler = identity(1, Some(9));
+        for refusal in Refusal::ALL.into_iter().filter(|refusal| *refusal != Refusal::OtherProtocol) {
+            let mut dial = Handshake::dial(&dialler, EndpointId([2; 16])).expect("random numbers");
+            let mut listen = Handshake::listen();
+            listen.reject(refusal);
+            assert_eq!(carry(&mut listen, &mut dial, &dialler, 64), Err(refusal));
+        }
+    }
+
+    #[test]
+    fn another_protocol_is_told_by_its_first_byte() {
+        for bytes in [&b"HTTP/1.1 400 Bad Request"[..], b"\x16\x03\x01", b"SSH-2.0", b"grad-wire", b"\0"] {
+            let dialler = identity(1, None);
+            let mut dial = Handshake::dial(&dialler, EndpointId([2; 16])).expect("random numbers");
+            assert_eq!(dial.receive(bytes, &dialler), Err(Refusal::OtherProtocol));
+            assert_eq!(Handshake::listen().receive(bytes, &dialler), Err(Refusal::OtherProtocol));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_let_a_stranger_in(bytes in prop::collection::vec(any::<u8>(), 0..400), honest in 0usize..81) {
+            let listener = identity(2, Some(9));
+            let hello = Handshake::dial(&identity(1, Some(9)), listener.id).expect("random numbers");
+            let bytes = [&hello.output()[..honest.min(OPENING)], &bytes].concat();
+            let mut listen = Handshake::listen();
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let len = rest.len().min(listen.wanted());
+                let Ok(progress) = listen.receive(&rest[..len], &listener) else { break };
+                prop_assert_eq!(progress, Progress::Pending);
+                rest = &rest[len..];
+            }
+        }
+    }
+}
