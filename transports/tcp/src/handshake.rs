@@ -1,4 +1,4 @@
-//! Who are you? Four messages of fixed length, before any frame.
+//! Who are you? Five messages of fixed length, before any frame.
 //!
 //! ```text
 //! dialler                                  listener
@@ -6,7 +6,11 @@
 //!           <-  Challenge   who I am, nonce, proof over both
 //!   Proof   over both                     ->
 //!           <-  Welcome     once `connect` was called for the dialler
+//!   Ready                                 ->
 //! ```
+//!
+//! After Ready the listener, after Welcome the dialler counts the other as connected. A connection that breaks
+//! before that is tried again, and nothing of it was seen by anyone.
 //!
 //! A proof is an HMAC-SHA256 of its maker's role and of both opening messages under the job's secret, so that
 //! neither can be replayed or reflected. Without a secret the key is all zero: the messages are the same, and
@@ -18,10 +22,11 @@
 use crate::address::EndpointId;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use std::fmt;
+use std::ops::Range;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// This endpoint, as it introduces itself.
-#[derive(Clone)]
 pub(crate) struct Identity {
     pub(crate) id: EndpointId,
     mac: Hmac<Sha256>,
@@ -46,6 +51,15 @@ impl Identity {
         let mut nonce = [0; 32];
         getrandom::fill(&mut nonce).map_err(|_| Refusal::NoRandomness)?;
         Ok(Opening { prelude: Prelude::new(kind, self.authenticated.into()), from: self.id, to, nonce })
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity")
+            .field("id", &self.id)
+            .field("authenticated", &self.authenticated)
+            .finish_non_exhaustive()
     }
 }
 
@@ -111,6 +125,7 @@ enum Kind {
     Challenge,
     Proof,
     Welcome,
+    Ready,
     Reject,
 }
 
@@ -147,7 +162,8 @@ const PRELUDE: usize = size_of::<Prelude>();
 const OPENING: usize = size_of::<Opening>();
 const PROOF: usize = 32;
 
-/// Where a handshake stands; the message awaited is the one after.
+/// Where a handshake stands.
+#[derive(Clone, Copy)]
 enum State {
     /// The listener awaits a Hello.
     Listening,
@@ -159,6 +175,8 @@ enum State {
     Proven,
     /// The dialler awaits a Welcome.
     Proved,
+    /// The listener awaits a Ready.
+    Welcomed,
     /// Frames follow.
     Done,
 }
@@ -169,26 +187,29 @@ pub(crate) enum Progress {
     Pending,
     /// Listener only: the other side is this endpoint, and waits for [`Handshake::welcome`].
     Proven(EndpointId),
-    /// Dialler only: the other side welcomed us.
-    Welcomed,
+    /// Dialler: the other side welcomed us; the last output is still to be written. Listener: it is ready.
+    Done,
 }
 
 /// One side of one handshake, without I/O: read at most [`wanted`](Self::wanted) bytes and hand them to
 /// [`receive`](Self::receive); write [`output`](Self::output).
 pub(crate) struct Handshake {
     state: State,
-    received: [u8; OPENING + PROOF],
+    received: [u8; Self::LONGEST],
     filled: usize,
-    output: [u8; OPENING + PROOF],
+    output: [u8; Self::LONGEST],
     /// The part of `output` not written yet.
-    unwritten: std::ops::Range<usize>,
+    unwritten: Range<usize>,
 }
 
 impl Handshake {
     fn new(state: State) -> Self {
-        let empty = [0; OPENING + PROOF];
+        let empty = [0; Self::LONGEST];
         Self { state, received: empty, filled: 0, output: empty, unwritten: 0..0 }
     }
+
+    /// The most bytes one message has.
+    pub(crate) const LONGEST: usize = OPENING + PROOF;
 
     pub(crate) fn dial(identity: &Identity, peer: EndpointId) -> Result<Self, Refusal> {
         let hello = identity.opening(Kind::Hello, peer)?;
@@ -208,7 +229,7 @@ impl Handshake {
             State::Listening => OPENING,
             State::Helloed { .. } => OPENING + PROOF,
             State::Challenged { .. } => PRELUDE + PROOF,
-            State::Proved | State::Proven | State::Done => PRELUDE,
+            State::Proved | State::Proven | State::Welcomed | State::Done => PRELUDE,
         };
         whole - self.filled
     }
@@ -230,7 +251,7 @@ impl Handshake {
     /// The listener lets a proven dialler in.
     pub(crate) fn welcome(&mut self) {
         if matches!(self.state, State::Proven) {
-            self.state = State::Done;
+            self.state = State::Welcomed;
             self.say(&[Prelude::new(Kind::Welcome, 0).as_bytes()]);
         }
     }
@@ -239,6 +260,19 @@ impl Handshake {
     pub(crate) fn reject(&mut self, refusal: Refusal) {
         if refusal != Refusal::OtherProtocol && self.unwritten.is_empty() {
             self.say(&[Prelude::new(Kind::Reject, refusal as u8).as_bytes()]);
+        }
+    }
+
+    /// Dialler only: whether the other side has proven itself and all that is missing is its welcome.
+    pub(crate) fn awaits_welcome(&self) -> bool {
+        matches!(self.state, State::Proved)
+    }
+
+    /// Listener only: who the other side says it is, proven or not.
+    pub(crate) fn claimed(&self) -> Option<EndpointId> {
+        match self.state {
+            State::Challenged { hello, .. } => Some(hello.from),
+            _ => None,
         }
     }
 
@@ -273,6 +307,7 @@ impl Handshake {
             State::Helloed { .. } => Kind::Challenge,
             State::Challenged { .. } => Kind::Proof,
             State::Proved => Kind::Welcome,
+            State::Welcomed => Kind::Ready,
             State::Proven | State::Done => return Err(Refusal::OutOfTurn),
         };
         if prelude.kind != awaited as u8 || prelude.zero != [0; 5] {
@@ -283,7 +318,7 @@ impl Handshake {
 
     /// Answers a complete message of the awaited kind.
     fn understand(&mut self, message: &[u8], identity: &Identity) -> Result<Progress, Refusal> {
-        match &self.state {
+        match self.state {
             State::Listening => {
                 let (hello, _) = Opening::read_from_prefix(message).map_err(|_| Refusal::OutOfTurn)?;
                 check_opening(&hello, identity, None)?;
@@ -291,10 +326,8 @@ impl Handshake {
                 let proof = identity.proof(Role::Listener, &hello, &challenge).finalize().into_bytes();
                 self.say(&[challenge.as_bytes(), &proof]);
                 self.state = State::Challenged { hello, challenge };
-                Ok(Progress::Pending)
             }
             State::Helloed { hello } => {
-                let hello = *hello;
                 let (challenge, rest) = Opening::read_from_prefix(message).map_err(|_| Refusal::OutOfTurn)?;
                 check_opening(&challenge, identity, Some(hello.to))?;
                 let proof = identity.proof(Role::Listener, &hello, &challenge);
@@ -302,21 +335,25 @@ impl Handshake {
                 let proof = identity.proof(Role::Dialler, &hello, &challenge).finalize().into_bytes();
                 self.say(&[Prelude::new(Kind::Proof, 0).as_bytes(), &proof]);
                 self.state = State::Proved;
-                Ok(Progress::Pending)
             }
             State::Challenged { hello, challenge } => {
-                let from = hello.from;
-                let proof = identity.proof(Role::Dialler, hello, challenge);
+                let proof = identity.proof(Role::Dialler, &hello, &challenge);
                 proof.verify_slice(&message[PRELUDE..PRELUDE + PROOF]).map_err(|_| Refusal::OtherSecret)?;
                 self.state = State::Proven;
-                Ok(Progress::Proven(from))
+                return Ok(Progress::Proven(hello.from));
             }
             State::Proved => {
+                self.say(&[Prelude::new(Kind::Ready, 0).as_bytes()]);
                 self.state = State::Done;
-                Ok(Progress::Welcomed)
+                return Ok(Progress::Done);
             }
-            State::Proven | State::Done => Err(Refusal::OutOfTurn),
+            State::Welcomed => {
+                self.state = State::Done;
+                return Ok(Progress::Done);
+            }
+            State::Proven | State::Done => return Err(Refusal::OutOfTurn),
         }
+        Ok(Progress::Pending)
     }
 
     fn say(&mut self, parts: &[&[u8]]) {
@@ -326,6 +363,21 @@ impl Handshake {
             self.output[self.unwritten.end..end].copy_from_slice(part);
             self.unwritten.end = end;
         }
+    }
+}
+
+impl fmt::Debug for Handshake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.state {
+            State::Listening => "Listening",
+            State::Helloed { .. } => "Helloed",
+            State::Challenged { .. } => "Challenged",
+            State::Proven => "Proven",
+            State::Proved => "Proved",
+            State::Welcomed => "Welcomed",
+            State::Done => "Done",
+        };
+        f.debug_struct("Handshake").field("state", &state).finish_non_exhaustive()
     }
 }
 
@@ -361,7 +413,7 @@ mod tests {
         while !from.output().is_empty() {
             let len = from.output().len().min(to.wanted()).min(step);
             assert!(len > 0, "bytes are left that the other side does not want");
-            last = to.receive(&from.output()[..len].to_vec(), to_id)?;
+            last = to.receive(&from.output()[..len], to_id)?;
             from.wrote(len);
         }
         Ok(last)
@@ -375,7 +427,8 @@ mod tests {
         assert_eq!(carry(&mut dial, &mut listen, listener, step)?, Progress::Proven(dialler.id));
         assert!(listen.output().is_empty(), "no welcome before it is said");
         listen.welcome();
-        assert_eq!(carry(&mut listen, &mut dial, dialler, step)?, Progress::Welcomed);
+        assert_eq!(carry(&mut listen, &mut dial, dialler, step)?, Progress::Done);
+        assert_eq!(carry(&mut dial, &mut listen, listener, step)?, Progress::Done);
         Ok(())
     }
 

@@ -1,12 +1,25 @@
 //! TCP transport of Gradwire.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod address;
+mod clock;
 mod config;
+mod connection;
+mod dial;
+mod door;
 mod handshake;
+mod incoming;
 mod interface;
+mod lifecycle;
 mod listen;
+mod outgoing;
+mod peers;
+mod poll;
+mod progress;
+mod random;
 mod socket;
+mod transport;
 
 pub use config::{BindError, TcpConfig};
 pub use interface::{InterfaceSelector, SelectorError};
+pub use transport::Tcp;

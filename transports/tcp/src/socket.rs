@@ -82,6 +82,19 @@ impl Stream {
         moved(net::sendmsg(&self.0, buffers, &mut nothing, SendFlags::NOSIGNAL))
     }
 
+    /// Reads what has come and throws it away. Returns whether the other side has finished, too.
+    pub(crate) fn discard(&self) -> bool {
+        let mut waste = [0; 4096];
+        for _ in 0..64 {
+            match self.read(&mut waste) {
+                Ok(Moved::Bytes(_)) => {}
+                Ok(Moved::Blocked) => return false,
+                Ok(Moved::End) | Err(_) => return true,
+            }
+        }
+        false
+    }
+
     /// Tells the other side that nothing more will come.
     pub(crate) fn finish(&self) {
         let _ = net::shutdown(&self.0, net::Shutdown::Write);

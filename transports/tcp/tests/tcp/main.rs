@@ -1,0 +1,8 @@
+//! The transport against itself, against strangers and against the clock.
+
+mod exchange;
+mod liveness;
+mod meeting;
+mod revocation;
+mod strangers;
+mod support;

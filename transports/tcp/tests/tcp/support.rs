@@ -1,0 +1,138 @@
+//! Endpoints of one process, driven in turn.
+
+use gradwire_transport::{Activity, Allocation, Event, EventRef, Events, Peer, Region, Transport};
+use gradwire_transport_tcp::{Tcp, TcpConfig};
+use std::time::{Duration, Instant};
+
+/// Longer than anything here should take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) const SECRET: [u8; 32] = [0x5a; 32];
+
+pub(crate) fn config(interface: &str) -> TcpConfig {
+    let mut config = TcpConfig::default();
+    config.interface = Some(interface.parse().expect("a selector"));
+    config.secret = Some(SECRET);
+    config
+}
+
+/// What happened to one endpoint, with owned messages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Happened {
+    Received(Peer, u32, Vec<u8>),
+    Other(Event),
+}
+
+/// An endpoint and all that has happened to it.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) tcp: Tcp,
+    pub(crate) happened: Vec<Happened>,
+    events: Events,
+}
+
+impl Endpoint {
+    pub(crate) fn new(config: TcpConfig) -> Self {
+        Self { tcp: Tcp::new(config).expect("an endpoint"), happened: Vec::new(), events: Events::new() }
+    }
+
+    pub(crate) fn turn(&mut self, now: Instant) -> Activity {
+        self.events.clear();
+        let activity = self.tcp.progress(now, &mut self.events).expect("progress");
+        for event in self.events.iter() {
+            self.happened.push(match event {
+                EventRef::Received(peer, tag, bytes) => Happened::Received(peer, tag.0, bytes.to_vec()),
+                EventRef::Other(event) => Happened::Other(event.clone()),
+                other => panic!("an event of a new kind: {other:?}"),
+            });
+        }
+        activity
+    }
+
+    pub(crate) fn saw(&self, event: &Event) -> bool {
+        self.happened.contains(&Happened::Other(event.clone()))
+    }
+
+    /// The events of this kind, in order.
+    pub(crate) fn pick<T>(&self, pick: impl Fn(&Event) -> Option<T>) -> Vec<T> {
+        let event = |happened: &Happened| match happened {
+            Happened::Other(event) => pick(event),
+            Happened::Received(..) => None,
+        };
+        self.happened.iter().filter_map(event).collect()
+    }
+
+    pub(crate) fn messages(&self) -> Vec<(u32, Vec<u8>)> {
+        let message = |happened: &Happened| match happened {
+            Happened::Received(_, tag, bytes) => Some((*tag, bytes.clone())),
+            Happened::Other(_) => None,
+        };
+        self.happened.iter().filter_map(message).collect()
+    }
+
+    /// Memory whose bytes are `seed`, `seed + 1`, ...
+    pub(crate) fn memory(&mut self, len: usize, seed: u8) -> (Region, Allocation) {
+        let (region, allocation) = self.tcp.allocate(len).expect("memory");
+        write(&allocation, |index| seed.wrapping_add((index % 251) as u8));
+        (region, allocation)
+    }
+}
+
+/// Drives all endpoints until `done`.
+pub(crate) fn drive<const N: usize>(
+    mut ends: [&mut Endpoint; N],
+    done: impl Fn(&[&mut Endpoint; N]) -> bool,
+) {
+    let start = Instant::now();
+    while !done(&ends) {
+        let mut idle = true;
+        for end in &mut ends {
+            idle &= end.turn(Instant::now()) == Activity::Idle;
+        }
+        assert!(start.elapsed() < PATIENCE, "still not done: {ends:#?}");
+        if idle {
+            std::thread::yield_now();
+        }
+    }
+}
+
+pub(crate) fn peer(index: u32) -> Peer {
+    Peer::new(index, 7)
+}
+
+/// Two endpoints; each calls the other by the number of the other.
+pub(crate) fn introduce(a: &mut Endpoint, b: &mut Endpoint) {
+    a.tcp.connect(peer(1), &b.tcp.address()).expect("an address");
+    b.tcp.connect(peer(0), &a.tcp.address()).expect("an address");
+}
+
+/// Two connected endpoints: 0 knows the other as peer 1, and the other way round.
+pub(crate) fn pair_on(interface: &str) -> (Endpoint, Endpoint) {
+    pair_with(&config(interface))
+}
+
+pub(crate) fn pair_with(config: &TcpConfig) -> (Endpoint, Endpoint) {
+    let (mut a, mut b) = (Endpoint::new(config.clone()), Endpoint::new(config.clone()));
+    introduce(&mut a, &mut b);
+    drive([&mut a, &mut b], |[a, b]| a.saw(&Event::Connected(peer(1))) && b.saw(&Event::Connected(peer(0))));
+    (a, b)
+}
+
+pub(crate) fn pair() -> (Endpoint, Endpoint) {
+    pair_on("127.0.0.1")
+}
+
+/// Each byte becomes what `value` says.
+pub(crate) fn write(memory: &Allocation, value: impl Fn(usize) -> u8) {
+    for index in 0..memory.len() {
+        // SAFETY: the allocation is valid for writes of `len` bytes, and the transport that shares it is driven by
+        // this very thread.
+        unsafe { memory.address().add(index).write(value(index)) };
+    }
+}
+
+pub(crate) fn read(memory: &Allocation) -> Vec<u8> {
+    // SAFETY: the allocation is valid for reads of `len` initialised bytes, and the transport that shares it is
+    // driven by this very thread, which copies the bytes and keeps no reference.
+    unsafe { std::slice::from_raw_parts(memory.address().as_ptr(), memory.len()) }.to_vec()
+}
