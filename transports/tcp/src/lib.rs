@@ -1,5 +1,5 @@
 //! TCP transport of Gradwire.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod address;
 mod clock;

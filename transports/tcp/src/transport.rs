@@ -171,11 +171,8 @@ impl Transport for Tcp {
         }
     }
 
-    #[expect(unsafe_code, reason = "the contract is passed on unchanged to the registry")]
-    unsafe fn register(&mut self, memory: &Memory) -> Result<Region, RegisterError> {
-        // SAFETY: the caller keeps the contract of `register`, which asks for all that `insert` asks for: the
-        // registry is dropped with the transport, and slices from it live only inside methods of the transport.
-        unsafe { self.regions.insert(memory) }
+    fn register(&mut self, memory: &Memory) -> Result<Region, RegisterError> {
+        self.regions.insert(memory)
     }
 
     fn allocate(&mut self, len: usize) -> Result<(Region, Allocation), RegisterError> {
