@@ -35,7 +35,7 @@ pub(crate) enum Reduction {
 impl StructAttributes {
     pub(crate) fn of(attributes: &[Attribute], mistakes: &mut Mistakes) -> Self {
         let mut this = Self::default();
-        each_setting(attributes, mistakes, |name, meta| match name {
+        each_setting("gradient", attributes, mistakes, |name, meta| match name {
             "reduce" => once(&mut this.reduce, meta, reduction(meta)?),
             "crate" => once(&mut this.krate, meta, string(meta)?.parse::<Path>()?),
             "wire" | "rename" | "skip" => {
@@ -51,7 +51,7 @@ impl StructAttributes {
 impl FieldAttributes {
     pub(crate) fn of(attributes: &[Attribute], mistakes: &mut Mistakes) -> Self {
         let mut this = Self::default();
-        each_setting(attributes, mistakes, |name, meta| match name {
+        each_setting("gradient", attributes, mistakes, |name, meta| match name {
             "reduce" => once(&mut this.reduce, meta, reduction(meta)?),
             "wire" => once(&mut this.wire, meta, wire(meta)?),
             "rename" => once(&mut this.rename, meta, string(meta)?),
@@ -76,13 +76,34 @@ impl FieldAttributes {
     }
 }
 
+/// The path in `#[equivalence(crate = "path")]`.
+pub(crate) fn equivalence_crate(attributes: &[Attribute], mistakes: &mut Mistakes) -> Option<Path> {
+    let mut krate = None;
+    each_setting("equivalence", attributes, mistakes, |name, meta| match name {
+        "crate" => once(&mut krate, meta, string(meta)?.parse()?),
+        _ => Err(unknown(meta, name, "on a struct: `crate = \"path\"`")),
+    });
+    krate
+}
+
+/// A field with `#[equivalence(...)]` is a mistake.
+pub(crate) fn no_attributes(attributes: &[Attribute], mistakes: &mut Mistakes) {
+    each_setting("equivalence", attributes, mistakes, |name, meta| {
+        let _ = rest(meta);
+        Err(meta.error(format_args!(
+            "`{name}` means nothing here: every field of an `Equivalence` is moved as it is"
+        )))
+    });
+}
+
 /// Calls `set` for each setting, and goes on after mistakes.
 fn each_setting(
+    attribute_name: &str,
     attributes: &[Attribute],
     mistakes: &mut Mistakes,
     mut set: impl FnMut(&str, &ParseNestedMeta<'_>) -> syn::Result<()>,
 ) {
-    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("gradient")) {
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(attribute_name)) {
         let parsed = attribute.parse_nested_meta(|meta| {
             let name = meta.path.get_ident().map(Ident::to_string).unwrap_or_default();
             if let Err(mistake) = set(&name, &meta) {

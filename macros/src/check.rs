@@ -1,7 +1,7 @@
 //! Finds what cannot work, as far as names and syntax tell.
 
 use crate::mistakes::Mistakes;
-use crate::model::{Gradient, Shape};
+use crate::model::{Equivalence, Gradient, Shape};
 use std::collections::HashMap;
 use syn::{GenericArgument, PathArguments, Type};
 
@@ -10,6 +10,18 @@ pub(crate) fn gradient(model: &Gradient<'_>, mistakes: &mut Mistakes) {
     names_differ(model, mistakes);
     for field in &model.fields {
         ty(field.ty, mistakes);
+    }
+}
+
+pub(crate) fn equivalence(model: &Equivalence<'_>, mistakes: &mut Mistakes) {
+    for (_, _, ty) in &model.fields {
+        match ty {
+            Type::Reference(_) | Type::Ptr(_) => mistakes.at(
+                ty,
+                "an address means nothing to another process: write the value itself, or an array of them",
+            ),
+            _ => machine_sized(ty, mistakes),
+        }
     }
 }
 

@@ -43,6 +43,24 @@ fn gradient(input: &DeriveInput) -> syn::Result<TokenStream> {
     Ok(model.map(|model| expand::gradient(&model)).unwrap_or_default())
 }
 
+/// Derives `Equivalence` for a plain struct: its fields are moved one after the other, without padding.
+///
+/// `#[equivalence(crate = "path")]` on the struct says where to find Gradwire, if not at `::gradwire`.
+#[proc_macro_derive(Equivalence, attributes(equivalence))]
+pub fn derive_equivalence(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    finish(syn::parse(input).and_then(|input| equivalence(&input)))
+}
+
+fn equivalence(input: &DeriveInput) -> syn::Result<TokenStream> {
+    let mut mistakes = Mistakes::default();
+    let model = model::Equivalence::of(input, &mut mistakes);
+    if let Some(model) = &model {
+        check::equivalence(model, &mut mistakes);
+    }
+    mistakes.none()?;
+    Ok(model.map(|model| expand::equivalence(&model)).unwrap_or_default())
+}
+
 fn finish(expansion: syn::Result<TokenStream>) -> proc_macro::TokenStream {
     expansion.unwrap_or_else(|mistakes| mistakes.to_compile_error()).into()
 }

@@ -1,6 +1,6 @@
 //! A model of the struct: what the derive needs to know of it.
 
-use crate::attr::{FieldAttributes, Reduction, StructAttributes};
+use crate::attr::{FieldAttributes, Reduction, StructAttributes, equivalence_crate, no_attributes};
 use crate::mistakes::Mistakes;
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -18,6 +18,40 @@ pub(crate) struct Gradient<'a> {
     pub(crate) shape: Shape,
     /// Those that take part, in the order of declaration.
     pub(crate) fields: Vec<Field<'a>>,
+}
+
+/// A struct with `#[derive(Equivalence)]`.
+pub(crate) struct Equivalence<'a> {
+    pub(crate) name: &'a Ident,
+    pub(crate) generics: &'a Generics,
+    /// The path of `gradwire`.
+    pub(crate) krate: Path,
+    /// All fields: how code names them, their names without `r#`, their types.
+    pub(crate) fields: Vec<(Member, String, &'a Type)>,
+}
+
+impl<'a> Equivalence<'a> {
+    pub(crate) fn of(input: &'a DeriveInput, mistakes: &mut Mistakes) -> Option<Self> {
+        let krate = equivalence_crate(&input.attrs, mistakes);
+        let (_, fields) = struct_fields(input, "Equivalence", mistakes)?;
+        for field in fields {
+            no_attributes(&field.attrs, mistakes);
+        }
+        let fields = fields.iter().enumerate().map(|(index, field)| {
+            let member = member(index, field);
+            let name = match &member {
+                Member::Named(name) => name.unraw().to_string(),
+                Member::Unnamed(index) => index.index.to_string(),
+            };
+            (member, name, &field.ty)
+        });
+        Some(Self {
+            name: &input.ident,
+            generics: &input.generics,
+            krate: krate.unwrap_or_else(default_crate),
+            fields: fields.collect(),
+        })
+    }
 }
 
 /// How fields are written.
@@ -59,7 +93,7 @@ impl<'a> Gradient<'a> {
             name: &input.ident,
             visibility: &input.vis,
             generics: &input.generics,
-            krate: attributes.krate.unwrap_or_else(|| parse_quote!(::gradwire)),
+            krate: attributes.krate.unwrap_or_else(default_crate),
             shape,
             fields,
         })
@@ -103,6 +137,10 @@ impl<'a> Field<'a> {
     pub(crate) fn must_be_tensor(&self) -> bool {
         self.own_reduction || self.wire.is_some()
     }
+}
+
+fn default_crate() -> Path {
+    parse_quote!(::gradwire)
 }
 
 /// The fields of a struct; anything else is a mistake.

@@ -1,7 +1,10 @@
 //! Data that can be moved.
 
+use crate::layout::{Fingerprint, fingerprint_of_name};
 use crate::{F8E4m3, F8E5m2};
 use half::{bf16, f16};
+use std::any::type_name;
+use std::marker::PhantomData;
 
 /// Bytes from a peer that are no value of the type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -19,6 +22,13 @@ pub struct InvalidValue {
 /// code trusts an implementation: a wrong one moves wrong values, nothing worse. Types without padding for
 /// which every bit pattern is a value offer their bytes through [`as_bytes`](Self::as_bytes), and are
 /// moved without packing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be moved between processes",
+    label = "no `Equivalence`",
+    note = "what can be moved: numbers of a fixed width (`u64` for `usize`), `bool`, arrays of such, and structs with `#[derive(Equivalence)]`",
+    note = "data that lives elsewhere (`String`, `Vec`, `Box`, references) cannot: move its contents as a slice",
+    note = "for a type parameter add a bound: `T: Equivalence`"
+)]
 pub trait Equivalence: Copy + Send + 'static {
     /// Bytes of a packed value.
     const PACKED_SIZE: usize;
@@ -26,6 +36,10 @@ pub trait Equivalence: Copy + Send + 'static {
     const FINGERPRINT: u64;
 
     /// Writes the value to `bytes`, which is [`PACKED_SIZE`](Self::PACKED_SIZE) long.
+    ///
+    /// # Panics
+    ///
+    /// When `bytes` has another length.
     fn pack(&self, bytes: &mut [u8]);
 
     /// Reads a value from `bytes`, which is [`PACKED_SIZE`](Self::PACKED_SIZE) long.
@@ -54,7 +68,7 @@ macro_rules! plain {
     ($($type:ty),*) => {$(
         impl Equivalence for $type {
             const PACKED_SIZE: usize = size_of::<Self>();
-            const FINGERPRINT: u64 = crate::layout::fingerprint_of_name(stringify!($type));
+            const FINGERPRINT: u64 = fingerprint_of_name(stringify!($type));
 
             fn pack(&self, bytes: &mut [u8]) {
                 bytes.copy_from_slice(zerocopy::IntoBytes::as_bytes(self));
@@ -77,3 +91,113 @@ macro_rules! plain {
 }
 
 plain!(f64, f32, f16, bf16, F8E4m3, F8E5m2, i8, i16, i32, i64, u8, u16, u32, u64);
+
+impl Equivalence for bool {
+    const PACKED_SIZE: usize = 1;
+    const FINGERPRINT: u64 = fingerprint_of_name("bool");
+
+    fn pack(&self, bytes: &mut [u8]) {
+        u8::from(*self).pack(bytes);
+    }
+
+    fn unpack(bytes: &[u8]) -> Result<Self, InvalidValue> {
+        match bytes {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            _ => Err(InvalidValue { type_name: "bool", offset: 0 }),
+        }
+    }
+}
+
+impl<T: Send + 'static> Equivalence for PhantomData<T> {
+    const PACKED_SIZE: usize = 0;
+    const FINGERPRINT: u64 = fingerprint_of_name("nothing");
+
+    fn pack(&self, _: &mut [u8]) {}
+
+    fn unpack(_: &[u8]) -> Result<Self, InvalidValue> {
+        Ok(Self)
+    }
+}
+
+impl<T: Equivalence, const N: usize> Equivalence for [T; N] {
+    const PACKED_SIZE: usize = N * T::PACKED_SIZE;
+    const FINGERPRINT: u64 = Fingerprint::new().number(T::FINGERPRINT).number(N as u64).finish();
+
+    fn pack(&self, bytes: &mut [u8]) {
+        let mut offset = 0;
+        for item in self {
+            item.pack(pack_field(T::PACKED_SIZE, bytes, &mut offset));
+        }
+    }
+
+    fn unpack(bytes: &[u8]) -> Result<Self, InvalidValue> {
+        let mut offset = 0;
+        let mut items = [None; N];
+        for item in &mut items {
+            *item = Some(unpack_field(T::PACKED_SIZE, T::unpack, bytes, &mut offset)?);
+        }
+        Ok(items.map(|item| item.expect("every item was just unpacked")))
+    }
+
+    fn as_bytes(values: &[Self]) -> Option<&[u8]> {
+        T::as_bytes(values.as_flattened())
+    }
+
+    fn as_bytes_mut(values: &mut [Self]) -> Option<&mut [u8]> {
+        T::as_bytes_mut(values.as_flattened_mut())
+    }
+}
+
+/// The bytes of the next field: `size` of them at `offset`, which moves on.
+#[doc(hidden)]
+pub fn pack_field<'a>(size: usize, bytes: &'a mut [u8], offset: &mut usize) -> &'a mut [u8] {
+    let start = *offset;
+    *offset += size;
+    &mut bytes[start..*offset]
+}
+
+/// The next field: `size` bytes at `offset`, which moves on.
+#[doc(hidden)]
+pub fn unpack_field<T: Equivalence>(
+    size: usize,
+    unpack: fn(&[u8]) -> Result<T, InvalidValue>,
+    bytes: &[u8],
+    offset: &mut usize,
+) -> Result<T, InvalidValue> {
+    let start = *offset;
+    *offset += size;
+    let short = InvalidValue { type_name: type_name::<T>(), offset: bytes.len() };
+    unpack(bytes.get(start..*offset).ok_or(short)?)
+        .map_err(|error| InvalidValue { offset: start + error.offset, ..error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Equivalence, InvalidValue};
+
+    #[test]
+    fn a_bool_is_checked() {
+        for byte in 0..=u8::MAX {
+            let expected = match byte {
+                0 => Ok(false),
+                1 => Ok(true),
+                _ => Err(InvalidValue { type_name: "bool", offset: 0 }),
+            };
+            assert_eq!(bool::unpack(&[byte]), expected);
+        }
+    }
+
+    #[test]
+    fn an_array_is_its_items() {
+        let mut bytes = [0; 6];
+        [3_u16, 4, 5].pack(&mut bytes);
+        assert_eq!(bytes, [3, 0, 4, 0, 5, 0]);
+        assert_eq!(<[u16; 3]>::unpack(&bytes), Ok([3, 4, 5]));
+        assert_eq!(<[bool; 3]>::unpack(&[1, 0, 7]), Err(InvalidValue { type_name: "bool", offset: 2 }));
+        assert_eq!(<[bool; 3]>::unpack(&[1, 0]), Err(InvalidValue { type_name: "bool", offset: 2 }));
+        assert_eq!(<[bool; 0]>::unpack(&[]), Ok([]));
+        assert_eq!(<[u16; 2]>::as_bytes(&[[1, 2], [3, 4]]), Some(&[1, 0, 2, 0, 3, 0, 4, 0][..]));
+        assert_eq!(<[bool; 2]>::as_bytes(&[[true, false]]), None);
+    }
+}

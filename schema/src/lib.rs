@@ -9,7 +9,7 @@ mod convert;
 mod crc;
 mod datatype;
 mod element;
-mod equivalence;
+pub mod equivalence;
 mod f8;
 mod float;
 pub mod frame;

@@ -13,8 +13,8 @@ mod select;
 
 pub use error::{Call, Error, Result};
 #[cfg(feature = "derive")]
-pub use gradwire_macros::Gradient;
-pub use gradwire_schema::Gradient;
+pub use gradwire_macros::{Equivalence, Gradient};
+pub use gradwire_schema::{Equivalence, Gradient};
 pub use plan::Determinism;
 pub use rank::Rank;
 

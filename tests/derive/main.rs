@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod equivalence;
 mod layout;
 mod models;
 mod wire;

@@ -1,7 +1,10 @@
 //! Writes the implementation.
 
+mod equivalence;
 mod gradient;
 mod view;
+
+pub(crate) use equivalence::equivalence;
 
 use crate::model::Gradient;
 use proc_macro2::TokenStream;
