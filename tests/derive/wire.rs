@@ -69,6 +69,11 @@ fn what_is_sent_is_seen() {
 }
 
 #[test]
+fn tensors_that_never_need_padding_have_no_slice_for_it() {
+    assert_eq!(Wide::MAX_PARTS, 1 + 8 + 5);
+}
+
+#[test]
 fn what_is_sent_is_not_copied() {
     let sent = mlp(5);
     let mut prefix = [0; Mlp::<3>::PREFIX_SIZE];

@@ -34,12 +34,6 @@ impl Layout {
     pub const fn prefix_size(&self) -> usize {
         LINE + (self.run_time_lengths * size_of::<u64>()).next_multiple_of(LINE)
     }
-
-    /// The most slices that [`Gradient::encode`] makes: the prefix, and each tensor with its padding.
-    #[must_use]
-    pub const fn max_parts(&self) -> usize {
-        1 + 2 * self.tensors
-    }
 }
 
 #[inline]
@@ -131,17 +125,6 @@ struct Slices<'a, 'p> {
     fits: bool,
 }
 
-impl<'a> Slices<'a, '_> {
-    #[inline]
-    fn push(&mut self, bytes: &'a [u8]) {
-        match self.parts.get_mut(self.next) {
-            Some(part) => *part = IoSlice::new(bytes),
-            None => self.fits = false,
-        }
-        self.next += 1;
-    }
-}
-
 impl<'a> Parts<'a> for Slices<'a, '_> {
     #[inline]
     fn tensor(&mut self, bytes: &'a [u8], run_time_length: Option<usize>) {
@@ -153,13 +136,22 @@ impl<'a> Parts<'a> for Slices<'a, '_> {
             }
         }
         self.totals.tensor(bytes, run_time_length);
-        if !bytes.is_empty() {
-            self.push(bytes);
+        self.push(bytes);
+        self.push(padding(bytes.len()));
+    }
+}
+
+impl<'a> Slices<'a, '_> {
+    #[inline]
+    fn push(&mut self, bytes: &'a [u8]) {
+        if bytes.is_empty() {
+            return;
         }
-        let padding = padding(bytes.len());
-        if !padding.is_empty() {
-            self.push(padding);
+        match self.parts.get_mut(self.next) {
+            Some(part) => *part = IoSlice::new(bytes),
+            None => self.fits = false,
         }
+        self.next += 1;
     }
 }
 

@@ -41,7 +41,7 @@ pub trait Gradient {
     /// Bytes of the header and the lengths on the wire: of the prefix that [`encode`](Self::encode) fills.
     const PREFIX_SIZE: usize = Self::LAYOUT.prefix_size();
     /// The most slices that [`encode`](Self::encode) makes.
-    const MAX_PARTS: usize = Self::LAYOUT.max_parts();
+    const MAX_PARTS: usize = Self::LAYOUT.parts;
 
     /// Borrows received bytes: a struct with the same fields, each a reference to its tensor.
     type View<'a>: Copy + fmt::Debug;

@@ -14,7 +14,7 @@ use zerocopy::FromBytes;
 pub struct Reader<'a> {
     /// The run-time lengths still to come.
     lengths: &'a [u64],
-    /// The tensors still to come; starts at a multiple of 64 bytes.
+    /// The tensors still to come; a multiple of 64 bytes.
     rest: &'a [u8],
 }
 
@@ -97,16 +97,18 @@ impl<'a> Reader<'a> {
     /// A tensor of constant shape.
     #[inline]
     pub(super) fn item<X: Item>(&mut self, name: TensorName) -> Result<&'a X, ViewError> {
-        let bytes = self.bytes(1, size_of::<X>(), name)?;
-        X::ref_from_bytes(bytes).map_err(|_| ViewError::Misaligned)
+        let (item, _) = X::ref_from_prefix(self.rest).map_err(|_| beyond(name))?;
+        self.skip(size_of::<X>(), name)?;
+        Ok(item)
     }
 
     /// A tensor whose length comes with the header.
     #[inline]
     pub(super) fn items<X: Item>(&mut self, name: TensorName) -> Result<&'a [X], ViewError> {
-        let length = self.length().ok_or(ViewError::Tensor { tensor: name })?;
-        let bytes = self.bytes(length, size_of::<X>(), name)?;
-        <[X]>::ref_from_bytes_with_elems(bytes, length).map_err(|_| ViewError::Misaligned)
+        let length = self.length().ok_or_else(|| beyond(name))?;
+        let (items, _) = <[X]>::ref_from_prefix_with_elems(self.rest, length).map_err(|_| beyond(name))?;
+        self.skip(size_of_val(items), name)?;
+        Ok(items)
     }
 
     /// The numbers of a tensor of this layout.
@@ -115,11 +117,12 @@ impl<'a> Reader<'a> {
         tensor: &Tensor,
         name: TensorName,
     ) -> Result<&'a [T], ViewError> {
-        let beyond = ViewError::Tensor { tensor: name };
-        let length = if tensor.run_time_length { self.length().ok_or(beyond)? } else { 1 };
-        let count = length.checked_mul(tensor.elements()).ok_or(beyond)?;
-        let bytes = self.bytes(count, size_of::<T>(), name)?;
-        <[T]>::ref_from_bytes_with_elems(bytes, count).map_err(|_| ViewError::Misaligned)
+        let items = if tensor.run_time_length { self.length() } else { Some(1) };
+        let numbers =
+            items.and_then(|items| items.checked_mul(tensor.elements())).ok_or_else(|| beyond(name))?;
+        let (numbers, _) = <[T]>::ref_from_prefix_with_elems(self.rest, numbers).map_err(|_| beyond(name))?;
+        self.skip(size_of_val(numbers), name)?;
+        Ok(numbers)
     }
 
     /// The next run-time length.
@@ -130,20 +133,17 @@ impl<'a> Reader<'a> {
         usize::try_from(*length).ok()
     }
 
-    /// The bytes of the next tensor, once its padding is seen to be zero.
+    /// Goes on to the next tensor, once the padding after this one of `size` bytes is seen to be zero.
     #[inline]
-    fn bytes(&mut self, count: usize, item_size: usize, name: TensorName) -> Result<&'a [u8], ViewError> {
-        let beyond = ViewError::Tensor { tensor: name };
-        let size = count.checked_mul(item_size).ok_or(beyond)?;
-        let padded = size.checked_next_multiple_of(LINE).ok_or(beyond)?;
-        let (padded, rest) = self.rest.split_at_checked(padded).ok_or(beyond)?;
-        if let (Some(last), used @ 1..) = (padded.last_chunk(), size % LINE)
-            && !ends_in_zeros(last, used)
-        {
-            return Err(ViewError::Padding { tensor: name });
-        }
+    fn skip(&mut self, size: usize, name: TensorName) -> Result<(), ViewError> {
+        // `size` bytes are there, so rounding up cannot overflow.
+        let (tensor, rest) =
+            self.rest.split_at_checked(size.div_ceil(LINE) * LINE).ok_or_else(|| beyond(name))?;
         self.rest = rest;
-        Ok(&padded[..size])
+        match (tensor.last_chunk(), size % LINE) {
+            (Some(last), used @ 1..) if !ends_in_zeros(last, used) => Err(dirty(name)),
+            _ => Ok(()),
+        }
     }
 
     #[inline]
@@ -153,6 +153,16 @@ impl<'a> Reader<'a> {
         }
         Err(ViewError::Length { expected: (length - self.rest.len()) as u64, found: length as u64 })
     }
+}
+
+#[cold]
+fn beyond(tensor: TensorName) -> ViewError {
+    ViewError::Tensor { tensor }
+}
+
+#[cold]
+fn dirty(tensor: TensorName) -> ViewError {
+    ViewError::Padding { tensor }
 }
 
 /// Whether a line is zero after its first `used` bytes.

@@ -26,6 +26,8 @@ pub struct Layout {
     pub tensors: usize,
     /// How many of them have a length known at run time only.
     pub run_time_lengths: usize,
+    /// The most slices it takes on the wire: the prefix, each tensor, and padding where a tensor may need it.
+    pub parts: usize,
 }
 
 impl Layout {
@@ -35,6 +37,7 @@ impl Layout {
         let mut fingerprint = Fingerprint::new().number(fields.len() as u64);
         let mut tensors = 0;
         let mut run_time_lengths = 0;
+        let mut parts = 1;
         let mut index = 0;
         while index < fields.len() {
             fingerprint = fields[index].fold(fingerprint);
@@ -42,15 +45,17 @@ impl Layout {
                 FieldKind::Tensor(tensor) => {
                     tensors += 1;
                     run_time_lengths += tensor.run_time_length as usize;
+                    parts += 1 + tensor.may_be_padded() as usize;
                 }
                 FieldKind::Nested(layout) => {
                     tensors += layout.tensors;
                     run_time_lengths += layout.run_time_lengths;
+                    parts += layout.parts - 1;
                 }
             }
             index += 1;
         }
-        Self { name, fields, fingerprint: fingerprint.finish(), tensors, run_time_lengths }
+        Self { name, fields, fingerprint: fingerprint.finish(), tensors, run_time_lengths, parts }
     }
 }
 
@@ -111,6 +116,11 @@ impl Tensor {
             index += 1;
         }
         elements
+    }
+
+    /// Whether it may end elsewhere than at a multiple of 64 bytes.
+    const fn may_be_padded(&self) -> bool {
+        !self.elements().wrapping_mul(self.datatype.size()).is_multiple_of(64)
     }
 
     const fn fold(&self, fingerprint: Fingerprint) -> Fingerprint {
