@@ -5,6 +5,9 @@ use std::ops::Range;
 
 /// One thing a rank does with a range of its working vector.
 ///
+/// An executor may open as few receiving steps at a time as it likes, one included, in the order of the plan: no plan
+/// gets stuck. Sends must not wait for receiving steps other than those of their `after`.
+///
 /// A step whose range is empty moves nothing, on both sides alike: it is done as soon as the steps it waits
 /// for are.
 #[derive(Clone, PartialEq, Eq, Debug)]

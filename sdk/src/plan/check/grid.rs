@@ -9,9 +9,9 @@ fn counts(collective: Collective, ranks: usize) -> Vec<usize> {
     let given = matches!(collective, Collective::AllGather | Collective::Gather | Collective::ReduceScatter);
     match ranks {
         ..=3 => (0..=70).collect(),
-        ..=8 if !given => (0..=70).collect(),
+        ..=6 if !given => (0..=70).collect(),
         _ if given => vec![0, 1, 2, 5],
-        _ => vec![0, 1, ranks - 1, ranks, ranks + 1, 2 * ranks - 1, 70],
+        _ => vec![0, 1, ranks - 1, ranks, 2 * ranks - 1, 70],
     }
 }
 

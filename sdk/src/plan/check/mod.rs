@@ -5,8 +5,8 @@
 //! - steps name ranks, ranges and steps that exist;
 //! - all conflicting accesses of a rank to its working vector are ordered by `after` ([`order`]);
 //! - every send has exactly one receiver, which names the same channel and range ([`matching`]);
-//! - all steps can be carried out, even if a send must wait until its receiver is ready ([`values`]): more buffering
-//!   only lets more steps run, so that no executor gets stuck;
+//! - all steps can be carried out even if each rank opens one receiving step after the other, and a send must wait
+//!   until its receiver is open ([`run`]): more memory only lets more steps run, so that no executor gets stuck;
 //! - every element of every result is the declared association of exactly one contribution of each rank, the same on
 //!   all ranks, and finished; of one fold, and of rank order, where the shape demands it.
 //!
@@ -17,6 +17,8 @@ mod faults;
 mod grid;
 mod matching;
 mod order;
+mod run;
+mod terms;
 mod values;
 
 use super::{Action, Algorithm, Shape, Step};
