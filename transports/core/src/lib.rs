@@ -12,7 +12,7 @@ mod id;
 mod memory;
 mod operation;
 pub mod region;
-mod slots;
+pub mod slots;
 mod transport;
 
 pub use capability::{Capabilities, Limits};

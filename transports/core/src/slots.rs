@@ -1,8 +1,8 @@
-//! An arena whose names are never reused.
+//! An arena whose names are never reused: for regions, remote regions and whatever else a backend names.
 
 /// Values under names of index and generation. Indices are reused, pairs never are.
 #[derive(Debug)]
-pub(crate) struct Slots<T> {
+pub struct Slots<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
 }
@@ -16,12 +16,14 @@ struct Slot<T> {
 }
 
 impl<T> Slots<T> {
-    pub(crate) const fn new() -> Self {
+    /// No values.
+    #[must_use]
+    pub const fn new() -> Self {
         Self { slots: Vec::new(), free: Vec::new() }
     }
 
     /// The name of `value` from now on; `None` when there are no names left.
-    pub(crate) fn insert(&mut self, value: T) -> Option<(u32, u32)> {
+    pub fn insert(&mut self, value: T) -> Option<(u32, u32)> {
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
@@ -35,17 +37,21 @@ impl<T> Slots<T> {
         Some((index, u32::try_from(slot.generation).ok()?))
     }
 
-    pub(crate) fn get(&self, index: u32, generation: u32) -> Option<&T> {
+    /// The value of a name; `None` when the name is unknown or removed.
+    #[must_use]
+    pub fn get(&self, index: u32, generation: u32) -> Option<&T> {
         let slot = self.slots.get(index as usize)?;
         slot.value.as_ref().filter(|_| slot.generation == u64::from(generation))
     }
 
-    pub(crate) fn get_mut(&mut self, index: u32, generation: u32) -> Option<&mut T> {
+    /// As [`get`](Self::get), to change the value.
+    pub fn get_mut(&mut self, index: u32, generation: u32) -> Option<&mut T> {
         let slot = self.slots.get_mut(index as usize)?;
         slot.value.as_mut().filter(|_| slot.generation == u64::from(generation))
     }
 
-    pub(crate) fn remove(&mut self, index: u32, generation: u32) -> Option<T> {
+    /// Takes the value out and retires its name.
+    pub fn remove(&mut self, index: u32, generation: u32) -> Option<T> {
         self.get(index, generation)?;
         let slot = self.slots.get_mut(index as usize)?;
         let value = slot.value.take();
@@ -57,12 +63,18 @@ impl<T> Slots<T> {
     }
 
     /// Whether the name was given out once and is no longer valid.
-    pub(crate) fn is_past(&self, index: u32, generation: u32) -> bool {
+    #[must_use]
+    pub fn is_past(&self, index: u32, generation: u32) -> bool {
         self.slots.get(index as usize).is_some_and(|slot| u64::from(generation) < slot.generation)
     }
 
+    /// Every value.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|slot| slot.value.as_ref())
+    }
+
     /// Removes what `doomed` says.
-    pub(crate) fn remove_where(&mut self, doomed: impl Fn(&T) -> bool) {
+    pub fn remove_where(&mut self, doomed: impl Fn(&T) -> bool) {
         for index in 0..self.slots.len() {
             let slot = &self.slots[index];
             if slot.value.as_ref().is_some_and(&doomed) {
