@@ -1,1 +1,3 @@
-//! Placeholder while the workspace is laid out.
+//! The test harness of Gradwire, as a library: what several test binaries share.
+
+pub mod conformance;

@@ -30,7 +30,7 @@
 //!     });
 //!     events.clear();
 //!     // On to the next thing that happens anywhere.
-//!     now = network.deadline().unwrap_or(now).max(now);
+//!     now = network.next_event(now).unwrap_or(now);
 //! }
 //! assert_eq!(received, Some((Tag(1), b"hello".to_vec())));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

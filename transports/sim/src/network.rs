@@ -1,7 +1,6 @@
 //! The network as a test sees it: what it is made of, and what is done to it.
 
 use crate::address::{self, NodeIndex};
-use crate::node::Node;
 use crate::wires::{Pair, Wires, pair};
 use crate::{Config, Link, Sim};
 use gradwire_transport::Address;
@@ -66,12 +65,12 @@ impl Network {
         }
     }
 
-    /// When the next parcel arrives or the next port becomes free, over all endpoints that still live: where to
-    /// set the clock when all are idle. `None` when nothing will happen by itself.
+    /// The first time after `now` at which a parcel arrives, a port becomes free or patience ends, for any endpoint
+    /// that lives: where to set the clock when all are idle. `None` when nothing will happen by itself.
     #[must_use]
-    pub fn deadline(&self) -> Option<Instant> {
+    pub fn next_event(&self, now: Instant) -> Option<Instant> {
         let wires = self.shared.wires();
-        wires.nodes.iter().filter(|node| node.alive).filter_map(Node::deadline).min()
+        wires.nodes.iter().filter(|node| node.alive).filter_map(|node| node.next_event(now)).min()
     }
 
     fn endpoint_with_secret(&self, secret: u64) -> Sim {

@@ -5,6 +5,7 @@ use crate::parcel::{Order, Parcel};
 use crate::random::Random;
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::ops::Bound;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
@@ -70,7 +71,14 @@ impl Node {
     /// When something arrives or is to be done.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let arrival = self.inbox.first_key_value().and_then(|((arrival, _), _)| *arrival);
-        [arrival, self.planned].into_iter().flatten().min()
+        arrival.into_iter().chain(self.planned).min()
+    }
+
+    /// The same, but only what lies after `now`.
+    pub(crate) fn next_event(&self, now: Instant) -> Option<Instant> {
+        let mut later = self.inbox.range((Bound::Excluded((Some(now), u64::MAX)), Bound::Unbounded));
+        let arrival = later.next().and_then(|((arrival, _), _)| *arrival);
+        arrival.into_iter().chain(self.planned.filter(|planned| *planned > now)).min()
     }
 
     /// The endpoint is looking. `true` when it was rung for.

@@ -1,0 +1,3 @@
+//! The conformance suite, mounted on every backend.
+
+mod sim;
