@@ -44,6 +44,16 @@ pub enum Error {
     /// The arguments make no sense. Nothing was sent, no buffer was touched.
     #[error("{0}")]
     Misuse(Arc<str>),
+    /// A setting is not understood or out of range. Nothing was started.
+    #[error("{name} is {value:?}, but must be {allowed}")]
+    Setting {
+        /// The environment variable, or the field of the configuration.
+        name: Arc<str>,
+        /// What it is.
+        value: Arc<str>,
+        /// What it may be.
+        allowed: Arc<str>,
+    },
     /// The process could not find or reach its job.
     #[error("{0}")]
     Bootstrap(Arc<str>),
@@ -80,7 +90,8 @@ impl fmt::Display for Call {
     }
 }
 
-struct Ranks<'a>(&'a [Rank]);
+/// Ranks for a message, ascending, with runs joined.
+pub(crate) struct Ranks<'a>(pub(crate) &'a [Rank]);
 
 impl fmt::Display for Ranks<'_> {
     /// `rank 3`, `ranks 0, 2-5, 9`.

@@ -1,6 +1,10 @@
 //! Sums gradients between processes.
 
+pub mod bootstrap;
+pub mod config;
 mod error;
+pub mod launch;
+mod logging;
 #[allow(dead_code, unused_imports, reason = "until all executors are there")]
 mod partition;
 #[allow(dead_code, unused_imports, reason = "until all executors are there")]
@@ -8,15 +12,18 @@ mod pattern;
 #[allow(dead_code, unused_imports, reason = "until all executors are there")]
 mod plan;
 mod rank;
+mod secret;
 #[allow(dead_code, unused_imports, reason = "until all executors are there")]
 mod select;
 
+pub use config::Config;
 pub use error::{Call, Error, Result};
 #[cfg(feature = "derive")]
 pub use gradwire_macros::{Equivalence, Gradient};
 pub use gradwire_schema::{Equivalence, Gradient};
 pub use plan::Determinism;
 pub use rank::Rank;
+pub use secret::JobSecret;
 
 /// What derived code names. Not for people.
 #[doc(hidden)]

@@ -1,0 +1,123 @@
+//! How a process finds its place in a job, before any transport exists.
+//!
+//! [`discover`] looks at the settings and at what launchers leave in the environment, in this order:
+//!
+//! 1. the project's own variables, by hand or from `gradwire run`;
+//! 2. a process manager that speaks PMI-1: MPICH's and Intel's hydra, `srun --mpi=pmi2`;
+//! 3. Open MPI's `mpirun`;
+//! 4. `torchrun`;
+//! 5. `srun`;
+//! 6. nothing: a process on its own.
+//!
+//! No MPI library is linked. A launcher that says that there are several ranks, but not how to meet them, is
+//! an error that lists what was found and what is missing; so are launchers that contradict each other. Ranks
+//! never start as many jobs of one.
+
+mod place;
+mod pmi;
+pub(crate) mod rendezvous;
+mod single;
+mod sources;
+mod stream;
+
+use crate::{Config, JobSecret, Rank, Result, launch, logging};
+use place::{Place, Seat};
+use rendezvous::{Client, Host, Rendezvous, Request, Rules};
+use single::Single;
+use std::fmt;
+use std::time::Instant;
+pub(crate) use stream::wait_until;
+
+/// What the ranks of a job can do together before they are connected.
+///
+/// Every call is one that all ranks make, in the same order, and ends by its deadline.
+pub trait Bootstrap: Send + fmt::Debug {
+    /// The number of this process within the job.
+    fn rank(&self) -> Rank;
+
+    /// How many processes the job has.
+    fn size(&self) -> usize;
+
+    /// What the launcher says about this host, if it says anything. A hint: only trying tells which ranks
+    /// share memory.
+    fn local(&self) -> Option<Local>;
+
+    /// Gives `bytes`, at most 64 KiB, to all ranks and returns theirs, by rank.
+    fn all_gather(&mut self, bytes: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>>;
+
+    /// Returns when all ranks have called it.
+    fn barrier(&mut self, deadline: Instant) -> Result<()> {
+        self.all_gather(&[], deadline).map(drop)
+    }
+}
+
+/// The place of a process among the processes of its host, as a launcher tells it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Local {
+    /// `0..size`.
+    pub rank: usize,
+    /// How many processes of the job run on this host.
+    pub size: usize,
+}
+
+/// The place of this process, and what it needs to meet the others.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Placement {
+    /// Reaches the other ranks. Drop it when the transports are connected.
+    pub bootstrap: Box<dyn Bootstrap>,
+    /// Proves that a process belongs to this incarnation of the job. Without one, nothing is authenticated.
+    pub secret: Option<JobSecret>,
+    /// Random, the same on all ranks, new for every incarnation of the job.
+    pub epoch: [u8; 16],
+    /// Who said so: for the log.
+    pub source: &'static str,
+}
+
+/// Finds the place of this process and meets the other ranks, within
+/// [`start_timeout`](Config::start_timeout).
+///
+/// Installs the log that [`Config::log`] asks for, if the program has none. A process that `gradwire run` or [`Launcher`](launch::Launcher) started is tied to its launcher from here
+/// on: it does not outlive it.
+pub fn discover(config: &Config) -> Result<Placement> {
+    let deadline = Instant::now() + config.start_timeout;
+    config.validate()?;
+    if let Some(level) = config.log {
+        logging::install(level);
+    }
+    launch::tie_to_launcher(&config.environment)?;
+    let (place, source) = place::find(config)?;
+    let key = config.secret_file.as_deref().map(JobSecret::from_file).transpose()?;
+    tracing::debug!("{place:?}, according to {source}");
+    match &place {
+        Place::Alone => alone(key, source),
+        Place::Meeting(seat) => meet(seat, key, deadline, source),
+        Place::Pmi(contact) => pmi::meet(contact, key, deadline, source),
+    }
+}
+
+fn alone(key: Option<JobSecret>, source: &'static str) -> Result<Placement> {
+    let epoch = crate::secret::random()?;
+    let secret = match key {
+        Some(key) => rendezvous::incarnation(&key, &epoch),
+        None => JobSecret::random()?,
+    };
+    Ok(Placement { bootstrap: Box::new(Single), secret: Some(secret), epoch, source })
+}
+
+fn meet(seat: &Seat, key: Option<JobSecret>, deadline: Instant, source: &'static str) -> Result<Placement> {
+    let Seat { rank, size, local, ref address, is_hosted } = *seat;
+    let is_host = rank == 0 && !is_hosted;
+    let rules = Rules { size, key: key.clone(), repeats: false };
+    let host = is_host.then(|| Host::start(address, rules)).transpose()?;
+    let own_view = host.as_ref().map(|_| rendezvous::own_view(address));
+    let address = own_view.as_ref().unwrap_or(address);
+    let client = Client::join(&Request { address, rank, size, key: key.as_ref(), is_hosted, deadline })?;
+    let (secret, epoch) = (client.secret().cloned(), client.epoch());
+    if secret.is_none() {
+        tracing::warn!(
+            "the ranks meet at {address} without a secret: set GRADWIRE_SECRET_FILE to keep others out"
+        );
+    }
+    Ok(Placement { bootstrap: Box::new(Rendezvous::new(client, host, local)), secret, epoch, source })
+}
