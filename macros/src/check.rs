@@ -3,18 +3,21 @@
 use crate::mistakes::Mistakes;
 use crate::model::{Equivalence, Gradient, Shape};
 use std::collections::HashMap;
-use syn::{GenericArgument, PathArguments, Type};
+use syn::{GenericArgument, Generics, PathArguments, Type, TypeParam, WherePredicate};
 
 pub(crate) fn gradient(model: &Gradient<'_>, mistakes: &mut Mistakes) {
     has_fields(model, mistakes);
     names_differ(model, mistakes);
     for field in &model.fields {
         ty(field.ty, mistakes);
+        let bounds = "write `T: Element` or `T: Float` for numbers, `T: Gradient` for a struct";
+        bounded(field.ty, model.generics, bounds, mistakes);
     }
 }
 
 pub(crate) fn equivalence(model: &Equivalence<'_>, mistakes: &mut Mistakes) {
     for (_, _, ty) in &model.fields {
+        bounded(ty, model.generics, "write `T: Equivalence`", mistakes);
         match ty {
             Type::Reference(_) | Type::Ptr(_) => mistakes.at(
                 ty,
@@ -107,5 +110,44 @@ fn machine_sized(ty: &Type, mistakes: &mut Mistakes) {
             }
         }
         _ => {}
+    }
+}
+
+/// A type parameter that a field holds has some bound: without one it is nothing that a field can be.
+fn bounded(ty: &Type, generics: &Generics, bounds: &str, mistakes: &mut Mistakes) {
+    let Some(parameter) = parameter(ty, generics) else { return };
+    let in_where_clause =
+        generics.where_clause.iter().flat_map(|clause| &clause.predicates).any(|predicate| {
+            let WherePredicate::Type(predicate) = predicate else { return false };
+            matches!(&predicate.bounded_ty, Type::Path(path) if path.path.is_ident(&parameter.ident))
+        });
+    if parameter.bounds.is_empty() && !in_where_clause {
+        let bounds = bounds.replace("`T:", &format!("`{}:", parameter.ident));
+        mistakes
+            .at(ty, format_args!("`{}` could be any type: {bounds} where it is declared", parameter.ident));
+    }
+}
+
+/// The type parameter that a tensor is made of.
+fn parameter<'a>(ty: &Type, generics: &'a Generics) -> Option<&'a TypeParam> {
+    match ty {
+        Type::Group(group) => parameter(&group.elem, generics),
+        Type::Array(array) => parameter(&array.elem, generics),
+        Type::Slice(slice) => parameter(&slice.elem, generics),
+        Type::Path(path) => {
+            if let Some(found) = generics.type_params().find(|parameter| path.path.is_ident(&parameter.ident))
+            {
+                return Some(found);
+            }
+            let last = path.path.segments.last()?;
+            let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+            match arguments.args.first() {
+                Some(GenericArgument::Type(item)) if last.ident == "Vec" || last.ident == "Box" => {
+                    parameter(item, generics)
+                }
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }

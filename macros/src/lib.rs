@@ -7,6 +7,8 @@
 mod attr;
 mod check;
 mod expand;
+#[cfg(test)]
+mod expansions;
 mod mistakes;
 mod model;
 mod names;

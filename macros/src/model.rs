@@ -2,10 +2,13 @@
 
 use crate::attr::{FieldAttributes, Reduction, StructAttributes, equivalence_crate, no_attributes};
 use crate::mistakes::Mistakes;
-use proc_macro2::Span;
+use crate::names::NUMBERS;
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{
-    Attribute, Data, DeriveInput, Fields, Generics, Ident, Member, Path, Type, Visibility, parse_quote,
+    Attribute, Data, DeriveInput, Fields, GenericArgument, GenericParam, Generics, Ident, Member, Path,
+    PathArguments, Type, Visibility, parse_quote,
 };
 
 /// A struct with `#[derive(Gradient)]`.
@@ -133,6 +136,20 @@ impl<'a> Field<'a> {
         })
     }
 
+    /// Whether its type mentions a parameter of the struct.
+    pub(crate) fn is_generic(&self, generics: &Generics) -> bool {
+        let parameters: Vec<_> = generics
+            .params
+            .iter()
+            .map(|parameter| match parameter {
+                GenericParam::Type(parameter) => &parameter.ident,
+                GenericParam::Const(parameter) => &parameter.ident,
+                GenericParam::Lifetime(parameter) => &parameter.lifetime.ident,
+            })
+            .collect();
+        mentions(self.ty.to_token_stream(), &parameters)
+    }
+
     /// Whether an attribute says that it must be a tensor.
     pub(crate) fn must_be_tensor(&self) -> bool {
         self.own_reduction || self.wire.is_some()
@@ -158,7 +175,9 @@ pub(crate) fn struct_fields<'a>(
             };
             return Some((shape, &data.fields));
         }
-        Data::Enum(data) => (data.enum_token.span, "a struct with a field for each variant's data"),
+        Data::Enum(data) => {
+            (data.enum_token.span, "a struct with a field for what each variant holds, or for its number")
+        }
         Data::Union(data) => (data.union_token.span, "a struct"),
     };
     let message =
@@ -174,6 +193,44 @@ pub(crate) fn member(index: usize, field: &syn::Field) -> Member {
         None => {
             Member::Unnamed(syn::Index { index: index as u32, span: syn::spanned::Spanned::span(&field.ty) })
         }
+    }
+}
+
+fn mentions(tokens: TokenStream, names: &[&Ident]) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => names.contains(&&ident),
+        TokenTree::Group(group) => mentions(group.stream(), names),
+        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+    })
+}
+
+/// Whether the type is a tensor by the look of it.
+pub(crate) fn looks_like_tensor(ty: &Type) -> bool {
+    match ty {
+        Type::Group(group) => looks_like_tensor(&group.elem),
+        Type::Path(path) => match path.path.segments.last().map(|last| (last, &last.arguments)) {
+            Some((last, PathArguments::AngleBracketed(arguments))) => {
+                match (last.ident.to_string().as_str(), arguments.args.first()) {
+                    ("Vec", Some(GenericArgument::Type(item))) => looks_like_item(item),
+                    ("Box", Some(GenericArgument::Type(Type::Slice(slice)))) => looks_like_item(&slice.elem),
+                    ("Box", Some(GenericArgument::Type(Type::Array(array)))) => looks_like_item(&array.elem),
+                    _ => false,
+                }
+            }
+            _ => looks_like_item(ty),
+        },
+        _ => looks_like_item(ty),
+    }
+}
+
+fn looks_like_item(ty: &Type) -> bool {
+    match ty {
+        Type::Group(group) => looks_like_item(&group.elem),
+        Type::Array(array) => looks_like_item(&array.elem),
+        Type::Path(path) => {
+            path.path.segments.last().is_some_and(|last| NUMBERS.iter().any(|number| last.ident == number))
+        }
+        _ => false,
     }
 }
 

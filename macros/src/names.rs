@@ -15,6 +15,10 @@ pub(crate) const REDUCTIONS: [&str; 11] = [
     "LogicalXor",
 ];
 
+/// The numbers that tensors are made of.
+pub(crate) const NUMBERS: [&str; 14] =
+    ["f64", "f32", "f16", "bf16", "F8E4m3", "F8E5m2", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
+
 /// The floats that a tensor can travel as, by the name of their datatype, and their Rust type.
 pub(crate) const WIRES: [(&str, &str); 6] = [
     ("f64", "f64"),

@@ -159,7 +159,7 @@ pub fn pack_field<'a>(size: usize, bytes: &'a mut [u8], offset: &mut usize) -> &
 
 /// The next field: `size` bytes at `offset`, which moves on.
 #[doc(hidden)]
-pub fn unpack_field<T: Equivalence>(
+pub fn unpack_field<T>(
     size: usize,
     unpack: fn(&[u8]) -> Result<T, InvalidValue>,
     bytes: &[u8],

@@ -3,6 +3,9 @@
 #![forbid(unsafe_code)]
 
 mod equivalence;
+mod hygiene;
 mod layout;
 mod models;
+mod schema_text;
+mod ui;
 mod wire;

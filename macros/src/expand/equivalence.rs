@@ -23,7 +23,7 @@ pub(crate) fn equivalence(model: &Equivalence<'_>) -> TokenStream {
         let (unpack, size) = (quote_spanned! {ty.span()=> <#ty as __schema::Equivalence>::unpack }, size(ty));
         quote! { #member: __schema::equivalence::unpack_field(#size, #unpack, bytes, &mut offset)? }
     });
-    let offset = (count > 0).then(|| quote! { let mut offset = 0; });
+    let offset = if count > 0 { quote!(let mut offset = 0;) } else { quote!(let _ = bytes;) };
     quote! {
         #[allow(unused_qualifications)]
         const _: () = {
@@ -38,14 +38,12 @@ pub(crate) fn equivalence(model: &Equivalence<'_>) -> TokenStream {
                 fn pack(&self, bytes: &mut [u8]) {
                     #offset
                     #(#packs)*
-                    let _ = bytes;
                 }
 
                 fn unpack(
                     bytes: &[u8],
                 ) -> ::core::result::Result<Self, __schema::equivalence::InvalidValue> {
                     #offset
-                    let _ = bytes;
                     ::core::result::Result::Ok(Self { #(#unpacks),* })
                 }
             }

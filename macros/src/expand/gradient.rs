@@ -1,6 +1,6 @@
 //! `impl Gradient`.
 
-use super::view::View;
+use super::view::{View, bounded};
 use crate::attr::Reduction;
 use crate::model::{Field, Gradient};
 use proc_macro2::{Span, TokenStream};
@@ -12,7 +12,8 @@ use syn::{Lifetime, Path};
 pub(crate) fn implementation(model: &Gradient<'_>, view: &View<'_>) -> TokenStream {
     let name = model.name;
     let name_string = name.unraw().to_string();
-    let (impl_generics, type_generics, where_clause) = model.generics.split_for_impl();
+    let generics = bounded(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let layout_fields = model.fields.iter().map(layout_field);
     let visits = model.fields.iter().enumerate().map(|(index, field)| visit(index, field));
     let parts = model.fields.iter().map(part);

@@ -19,7 +19,7 @@ pub(crate) fn gradient(model: &Gradient<'_>) -> TokenStream {
     quote! {
         #definition
 
-        #[allow(unused_qualifications)]
+        #[allow(private_bounds, trivial_bounds, unused_qualifications)]
         const _: () = {
             use #krate::__private::schema as __schema;
             #view_impls

@@ -1,8 +1,8 @@
 //! The struct that borrows received bytes: `FooView` for `Foo`.
 
-use crate::model::{Field, Gradient, Shape};
-use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
+use crate::model::{Field, Gradient, Shape, looks_like_tensor};
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{GenericParam, Generics, Ident, Lifetime, LifetimeParam, Member};
@@ -19,7 +19,7 @@ pub(crate) struct View<'a> {
 impl<'a> View<'a> {
     pub(crate) fn of(model: &'a Gradient<'a>) -> Self {
         let lifetime = unused_lifetime(model.generics);
-        let mut generics = model.generics.clone();
+        let mut generics = bounded(model);
         generics.params.insert(0, GenericParam::Lifetime(LifetimeParam::new(lifetime.clone())));
         Self { model, name: format_ident!("{}View", model.name.unraw()), lifetime, generics }
     }
@@ -47,7 +47,7 @@ impl<'a> View<'a> {
         };
         quote! {
             #[doc = #docs]
-            #[allow(dead_code)]
+            #[allow(dead_code, private_bounds, trivial_bounds, unused_qualifications)]
             #visibility struct #name #body
         }
     }
@@ -168,10 +168,36 @@ impl<'a> View<'a> {
     }
 }
 
+/// The struct's generics, and for types of which the look does not tell, that they can be fields: so the compiler complains
+/// of a wrong one once, at the field, and not wherever the expansion uses it. Generic types speak through their own bounds.
+pub(crate) fn bounded(model: &Gradient<'_>) -> Generics {
+    let mut generics = model.generics.clone();
+    for field in &model.fields {
+        let ty = field.ty;
+        let krate = respanned(model.krate.to_token_stream(), ty.span());
+        if !looks_like_tensor(ty) && !field.is_generic(model.generics) {
+            let bound = quote_spanned! {ty.span()=> #ty: #krate::__private::schema::gradient::Field };
+            generics.make_where_clause().predicates.push(syn::parse_quote!(#bound));
+        }
+    }
+    generics
+}
+
+/// The same tokens, for messages at `span`.
+fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
+    tokens
+        .into_iter()
+        .map(|mut token| {
+            token.set_span(token.span().located_at(span));
+            token
+        })
+        .collect()
+}
+
 fn unused_lifetime(generics: &Generics) -> Lifetime {
     let mut name = String::from("'bytes");
     while generics.lifetimes().any(|parameter| parameter.lifetime.to_string() == name) {
         name.push('_');
     }
-    Lifetime::new(&name, proc_macro2::Span::call_site())
+    Lifetime::new(&name, Span::call_site())
 }

@@ -12,10 +12,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// A type that a field of a `Gradient` may have.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a `Gradient`",
-    label = "neither a tensor nor a nested `Gradient`",
-    note = "tensors are numbers of a fixed width (`f32`, `bf16`, `u64`, ...), arrays of them, and `Vec<T>`, `Box<[T]>` or `Box<[T; N]>` of either",
-    note = "for a struct write `#[derive(Gradient)]` on it; for a type parameter add a bound: `T: Element`, `T: Float` or `T: Gradient`",
-    note = "to leave the field out write `#[gradient(skip)]` on it"
+    label = "neither a tensor nor a struct with `#[derive(Gradient)]`",
+    note = "a tensor is a number of a fixed width (`f32`, `bf16`, `u64`, ...), an array of such, or a `Vec<T>`, `Box<[T]>` or `Box<[T; N]>` of either",
+    note = "inner extents are constant: write `Vec<[f32; N]>` for `Vec<Vec<f32>>`; give each nested struct a field of its own for a `Vec` of structs",
+    note = "put `#[derive(Gradient)]` on a struct to nest it, `T: Element`, `T: Float` or `T: Gradient` on a type parameter, and `#[gradient(skip)]` on a field that is to stay out"
 )]
 pub trait Field {
     /// [`Numbers`] or [`Nested`].
@@ -105,6 +105,11 @@ pub trait StaticReduction {
 }
 
 /// How a field without an attribute is reduced: tensors by the struct's default, nested structs by their own rules.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot reduce `{F}`",
+    note = "tensors can be reduced, by `Sum`, `Average`, `Product`, `Min`, `Max`, the bitwise and logical operations, and by your own",
+    note = "an operation of your own is a unit struct that implements `Reduction<T>` for the field's numbers, and `StaticReduction`"
+)]
 #[doc(hidden)]
 pub trait DefaultReduction<Kind, F: ?Sized> {
     /// The field in the layout.
@@ -148,6 +153,11 @@ impl<F: Gradient, R> DefaultReduction<Nested, F> for R {
 }
 
 /// How a field with an attribute is reduced: it must be a tensor, and travels as `W`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot reduce `{F}`",
+    note = "tensors can be reduced, by `Sum`, `Average`, `Product`, `Min`, `Max`, the bitwise and logical operations, and by your own",
+    note = "an operation of your own is a unit struct that implements `Reduction<T>` for the field's numbers, and `StaticReduction`"
+)]
 #[doc(hidden)]
 pub trait TensorReduction<W, F: ?Sized> {
     /// The field in the layout.

@@ -13,7 +13,7 @@ pub(super) fn schema(layout: &'static Layout) -> String {
     let mut text = format!(
         "// Gradwire wire format 1, layout {:#018x}.\n\
          // A gradient on the wire is 64 bytes of header, {} run-time lengths (uint64), then its tensors in the order\n\
-         // of this file, nested tables in place. All is little endian; each part starts at a multiple of 64 bytes.\n",
+         // of the root table's fields, nested tables in place. All is little endian; each part starts at a multiple of 64 bytes.\n",
         layout.fingerprint, layout.run_time_lengths
     );
     for table in &schema.tables {

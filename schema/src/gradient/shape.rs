@@ -41,6 +41,7 @@ impl Extents {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<G: Gradient> Field for G {
     type Kind = Nested;
     type View<'a> = G::View<'a>;

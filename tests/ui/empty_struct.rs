@@ -1,0 +1,9 @@
+use gradwire::Gradient;
+
+#[derive(Gradient)]
+struct Local {
+    #[gradient(skip)]
+    step: usize,
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use gradwire::Equivalence;
+
+#[derive(Equivalence, Clone, Copy)]
+enum State {
+    Ready,
+    Done,
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use gradwire::Equivalence;
+
+#[derive(Equivalence)]
+struct Point {
+    x: f32,
+    y: f32,
+}
+
+fn main() {}

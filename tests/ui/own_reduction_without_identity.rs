@@ -1,0 +1,12 @@
+use gradwire::Gradient;
+
+#[derive(Clone, Copy, Debug)]
+struct Clip;
+
+#[derive(Gradient)]
+struct Model {
+    #[gradient(reduce = crate::Clip)]
+    weight: Vec<f32>,
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use gradwire::Gradient;
+
+#[derive(Gradient)]
+struct Model {
+    weight: Vec<Vec<f32>>,
+}
+
+fn main() {}

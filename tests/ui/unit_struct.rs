@@ -1,0 +1,6 @@
+use gradwire::Gradient;
+
+#[derive(Gradient)]
+struct Nothing;
+
+fn main() {}
