@@ -1,1 +1,6 @@
-//! Placeholder while the workspace is laid out.
+//! Performance tables of Gradwire. `gradwire-bench --help` lists them.
+//!
+//! A bench prints a table for readers, or CSV for programs. It asserts nothing about speed.
+
+mod counting;
+pub mod wire;

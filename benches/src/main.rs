@@ -1,0 +1,27 @@
+//! Runs one of the benches.
+
+use clap::{Parser, Subcommand};
+use gradwire_bench::wire;
+
+#[derive(Parser)]
+#[command(about = "Performance tables of Gradwire")]
+struct Arguments {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// Encoding and decoding beside rkyv, FlatBuffers, bincode and prost.
+    Wire {
+        /// Comma-separated values instead of a table.
+        #[arg(long)]
+        csv: bool,
+    },
+}
+
+fn main() -> std::io::Result<()> {
+    match Arguments::parse().bench {
+        Bench::Wire { csv } => wire::run(csv),
+    }
+}
