@@ -1,3 +1,4 @@
 //! The conformance suite, mounted on every backend.
 
 mod sim;
+mod tcp;
