@@ -6,8 +6,8 @@
 //! is a median, and the two take turns, so that a disturbed moment disturbs both.
 
 use gradwire_transport::{
-    Activity, Address, Event, EventRef, Events, Notice, Peer, Posted, Put, Region, RegionKey, RemoteRegion, Tag,
-    Token, Transport,
+    Activity, Address, Event, EventRef, Events, Notice, Peer, Posted, Put, Region, RegionKey, RemoteRegion,
+    Tag, Token, Transport,
 };
 use gradwire_transport_tcp::{Tcp, TcpConfig};
 use rustix::io::Errno;
@@ -39,7 +39,13 @@ type Row = (String, f64, f64);
 /// What the two sides tell each other beside the connection under test.
 type Letter = Vec<u8>;
 
-fn measure(mut bare: Bare, to: Sender<Letter>, from: Receiver<Letter>, side: usize, rounds: usize) -> Vec<Row> {
+fn measure(
+    mut bare: Bare,
+    to: Sender<Letter>,
+    from: Receiver<Letter>,
+    side: usize,
+    rounds: usize,
+) -> Vec<Row> {
     pin(side);
     let mut ours = Ours::new(&to, &from);
     let mut rows = Vec::new();
@@ -102,7 +108,8 @@ fn sockets() -> (TcpStream, TcpStream) {
     for socket in [&a, &b] {
         socket.set_nonblocking(true).expect("non-blocking");
         socket.set_nodelay(true).expect("no delay");
-        let _ = sockopt::set_tcp_congestion(socket, "cubic").or_else(|_| sockopt::set_tcp_congestion(socket, "reno"));
+        let _ = sockopt::set_tcp_congestion(socket, "cubic")
+            .or_else(|_| sockopt::set_tcp_congestion(socket, "reno"));
     }
     (a, b)
 }
@@ -127,7 +134,8 @@ impl Bare {
                 sent += send(&self.0, &outgoing[sent..end], SendFlags::empty()).unwrap_or(0);
             }
             if received < incoming.len() {
-                received += recv(&self.0, &mut incoming[received..], RecvFlags::empty()).map_or(0, |(_, len)| len);
+                received +=
+                    recv(&self.0, &mut incoming[received..], RecvFlags::empty()).map_or(0, |(_, len)| len);
             }
         }
     }

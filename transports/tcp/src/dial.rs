@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 /// The pause after the first round of candidates; it doubles with each round up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// A peer listens before it tells its address. Where the system says for this long that nobody does, it is gone.
+const ABANDONED: Duration = Duration::from_secs(1);
 
 /// What all diallers and the door share.
 #[derive(Debug)]
@@ -87,6 +89,10 @@ pub(crate) struct Dial {
     deadline: Option<Instant>,
     /// How many candidates of this round were refused for good.
     hopeless: usize,
+    /// How many candidates of this round had no listener.
+    unattended: usize,
+    /// Since when no round found a listener.
+    abandoned: Option<Instant>,
     refused: Option<Refusal>,
     broken: Errno,
 }
@@ -112,6 +118,8 @@ impl Dial {
             pause: FIRST_PAUSE,
             deadline: None,
             hopeless: 0,
+            unattended: 0,
+            abandoned: None,
             refused: None,
             broken: Errno::TIMEDOUT,
         }
@@ -128,7 +136,7 @@ impl Dial {
     pub(crate) fn drive(&mut self, now: Instant, shared: &Shared) -> Dialled {
         let deadline = *self.deadline.get_or_insert(clock::after(now, shared.config.connect_timeout));
         loop {
-            if self.hopeless == self.candidates.len() || now >= deadline {
+            if now >= deadline {
                 return Dialled::Lost(self.verdict());
             }
             if self.attempt.is_none() && self.resume.is_some_and(|resume| now < resume) {
@@ -143,12 +151,21 @@ impl Dial {
                 Err(failure) => failure,
             };
             self.note(failure);
-            if self.next == 0 && self.hopeless < self.candidates.len() {
-                self.hopeless = 0;
-                self.resume = Some(clock::after(now, clock::jittered(self.pause)));
-                self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+            if self.next == 0 && self.ends_hopeless_round(now) {
+                return Dialled::Lost(self.verdict());
             }
         }
+    }
+
+    /// All candidates had their turn. Returns whether to give up; else pauses.
+    fn ends_hopeless_round(&mut self, now: Instant) -> bool {
+        let count = self.candidates.len();
+        let hopeless = std::mem::take(&mut self.hopeless);
+        let unattended = hopeless + std::mem::take(&mut self.unattended);
+        self.abandoned = if unattended < count { None } else { self.abandoned.or(Some(now)) };
+        self.resume = Some(clock::after(now, clock::jittered(self.pause)));
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        hopeless == count || self.abandoned.is_some_and(|since| now >= clock::after(since, ABANDONED))
     }
 
     /// When to drive it again, even if nothing becomes ready.
@@ -205,7 +222,10 @@ impl Dial {
                 self.refused = Some(refusal);
                 self.hopeless += 1;
             }
-            Failure::Broken(errno) => self.broken = errno,
+            Failure::Broken(errno) => {
+                self.broken = errno;
+                self.unattended += usize::from(errno == Errno::CONNREFUSED);
+            }
         }
         tracing::debug!(
             peer = ?self.peer, candidate = %self.candidates[self.next], ?failure, "could not get through"

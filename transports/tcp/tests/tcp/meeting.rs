@@ -133,12 +133,27 @@ fn the_same_endpoint_may_come_again_under_a_new_name() {
 }
 
 #[test]
-fn nobody_there_is_unreachable_in_time() {
-    let mut config = config("127.0.0.1");
-    config.connect_timeout = Duration::from_millis(300);
-    let mut a = Endpoint::new(config.clone());
-    let gone = Endpoint::new(config).tcp.address();
+fn who_is_gone_before_the_first_call_is_lost_long_before_the_deadline() {
+    let (mut a, gone) = loop {
+        let (a, b) = (Endpoint::new(config("127.0.0.1")), Endpoint::new(config("127.0.0.1")));
+        // The lesser id calls; ids stand behind the first 8 bytes of an address.
+        if a.tcp.address().as_bytes()[8..24] < b.tcp.address().as_bytes()[8..24] {
+            break (a, b.tcp.address());
+        }
+    };
+    let start = Instant::now();
     a.tcp.connect(peer(1), &gone).expect("an address");
     drive([&mut a], |[a]| !lost(a).is_empty());
+    assert!(matches!(lost(&a)[..], [LossReason::Unreachable { .. }]), "{:?}", lost(&a));
+    assert!(start.elapsed() >= Duration::from_millis(900), "one refusal is no proof");
+}
+
+#[test]
+fn who_never_calls_is_unreachable_in_time() {
+    let mut config = config("127.0.0.1");
+    config.connect_timeout = Duration::from_millis(300);
+    let (mut a, mut b) = (Endpoint::new(config.clone()), Endpoint::new(config));
+    a.tcp.connect(peer(1), &b.tcp.address()).expect("an address");
+    drive([&mut a, &mut b], |[a, _]| !lost(a).is_empty());
     assert!(matches!(lost(&a)[..], [LossReason::Unreachable { .. }]), "{:?}", lost(&a));
 }
