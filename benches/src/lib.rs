@@ -3,4 +3,5 @@
 //! A bench prints a table for readers, or CSV for programs. It asserts nothing about speed.
 
 mod counting;
+pub mod kernels;
 pub mod wire;

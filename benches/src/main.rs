@@ -1,7 +1,7 @@
 //! Runs one of the benches.
 
 use clap::{Parser, Subcommand};
-use gradwire_bench::wire;
+use gradwire_bench::{kernels, wire};
 
 #[derive(Parser)]
 #[command(about = "Performance tables of Gradwire")]
@@ -18,10 +18,17 @@ enum Bench {
         #[arg(long)]
         csv: bool,
     },
+    /// Reduce kernels and conversions on one core, beside memcpy and a plain loop.
+    Kernels {
+        /// Comma-separated values instead of a table.
+        #[arg(long)]
+        csv: bool,
+    },
 }
 
 fn main() -> std::io::Result<()> {
     match Arguments::parse().bench {
         Bench::Wire { csv } => wire::run(csv),
+        Bench::Kernels { csv } => kernels::run(csv),
     }
 }

@@ -1,6 +1,9 @@
 //! From the format in memory to the format on the wire, and back.
 
-use crate::float::{self, canonical_f32, canonical_f64};
+use crate::float::{Small, canonical_f32, canonical_f64, round_to_odd};
+use crate::reduce::arch::{Arch, each};
+use crate::reduce::number::Number;
+use crate::reduce::slices::{self, Pairwise};
 use crate::{Element, F8E4m3, F8E5m2};
 use half::{bf16, f16};
 
@@ -22,59 +25,98 @@ pub trait ConvertTo<W: Element>: Element {
 
 impl<T: Element> ConvertTo<T> for T {
     fn convert_to(source: &[Self], destination: &mut [T]) {
-        map(source, destination, |value| value);
+        slices::run(destination, source, Keep);
     }
 
     fn convert_from(source: &[T], destination: &mut [Self]) {
-        map(source, destination, |value| value);
+        slices::run(destination, source, Keep);
     }
 }
 
 macro_rules! convert {
-    ($($memory:ty => $wire:ty: $to:expr, $from:expr;)*) => {$(
+    ($($memory:ty => $wire:ty, $to:ident, $from:ident;)*) => {$(
         impl ConvertTo<$wire> for $memory {
             fn convert_to(source: &[Self], destination: &mut [$wire]) {
-                map(source, destination, $to);
+                slices::run(destination, source, $to);
             }
 
             fn convert_from(source: &[$wire], destination: &mut [Self]) {
-                map(source, destination, $from);
+                slices::run(destination, source, $from);
             }
         }
     )*};
 }
 
 convert! {
-    f64 => f32: |value| canonical_f32(value as f32), |value| canonical_f64(f64::from(value));
-    f64 => bf16: narrow_f64, widen_f64;
-    f64 => f16: narrow_f64, widen_f64;
-    f64 => F8E4m3: narrow_f64, widen_f64;
-    f64 => F8E5m2: narrow_f64, widen_f64;
-    f32 => f64: |value| canonical_f64(f64::from(value)), |value| canonical_f32(value as f32);
-    f32 => bf16: float::narrow, widen_f32;
-    f32 => f16: float::narrow, widen_f32;
-    f32 => F8E4m3: float::narrow, widen_f32;
-    f32 => F8E5m2: float::narrow, widen_f32;
+    f64 => f32, Narrow, Widen;
+    f64 => bf16, Narrow, Widen;
+    f64 => f16, Narrow, Widen;
+    f64 => F8E4m3, Narrow, Widen;
+    f64 => F8E5m2, Narrow, Widen;
+    f32 => f64, Widen, Narrow;
+    f32 => bf16, Narrow, Widen;
+    f32 => f16, Narrow, Widen;
+    f32 => F8E4m3, Narrow, Widen;
+    f32 => F8E5m2, Narrow, Widen;
 }
 
-#[inline(always)]
-fn narrow_f64<S: float::Small>(value: f64) -> S {
-    float::narrow(float::round_to_odd(value))
+/// The same bits.
+#[derive(Clone, Copy)]
+struct Keep;
+
+/// To a format with fewer bits.
+#[derive(Clone, Copy)]
+struct Narrow;
+
+/// To a format with more bits.
+#[derive(Clone, Copy)]
+struct Widen;
+
+impl<T: Copy> Pairwise<T, T> for Keep {
+    #[inline(always)]
+    fn block<A: Arch, const N: usize>(self, _arch: A, destination: &mut [T; N], source: &[T; N]) {
+        *destination = *source;
+    }
 }
 
-#[inline(always)]
-fn widen_f64<S: float::Small>(value: S) -> f64 {
-    canonical_f64(f64::from(float::widen(value)))
+impl Pairwise<f32, f64> for Narrow {
+    #[inline(always)]
+    fn block<A: Arch, const N: usize>(self, _arch: A, destination: &mut [f32; N], source: &[f64; N]) {
+        *destination = each(source, |value| canonical_f32(value as f32));
+    }
 }
 
-#[inline(always)]
-fn widen_f32<S: float::Small>(value: S) -> f32 {
-    canonical_f32(float::widen(value))
+impl<S: Small + Number<Wide = f32>> Pairwise<S, f32> for Narrow {
+    #[inline(always)]
+    fn block<A: Arch, const N: usize>(self, arch: A, destination: &mut [S; N], source: &[f32; N]) {
+        *destination = S::narrow_block(arch, source);
+    }
 }
 
-#[inline(always)]
-fn map<A: Copy, B>(source: &[A], destination: &mut [B], convert: impl Fn(A) -> B) {
-    for (destination, source) in destination.iter_mut().zip(source) {
-        *destination = convert(*source);
+impl<S: Small + Number<Wide = f32>> Pairwise<S, f64> for Narrow {
+    #[inline(always)]
+    fn block<A: Arch, const N: usize>(self, arch: A, destination: &mut [S; N], source: &[f64; N]) {
+        *destination = S::narrow_block(arch, &each(source, round_to_odd));
+    }
+}
+
+impl Pairwise<f64, f32> for Widen {
+    #[inline(always)]
+    fn block<A: Arch, const N: usize>(self, _arch: A, destination: &mut [f64; N], source: &[f32; N]) {
+        *destination = each(source, |value| canonical_f64(value.into()));
+    }
+}
+
+impl<S: Small + Number<Wide = f32>> Pairwise<f32, S> for Widen {
+    #[inline(always)]
+    fn block<A: Arch, const N: usize>(self, arch: A, destination: &mut [f32; N], source: &[S; N]) {
+        *destination = each(&S::widen_block(arch, source), canonical_f32);
+    }
+}
+
+impl<S: Small + Number<Wide = f32>> Pairwise<f64, S> for Widen {
+    #[inline(always)]
+    fn block<A: Arch, const N: usize>(self, arch: A, destination: &mut [f64; N], source: &[S; N]) {
+        *destination = each(&S::widen_block(arch, source), |value| canonical_f64(value.into()));
     }
 }

@@ -41,6 +41,8 @@ impl<S: Small> Shape<S> {
     const MAGNITUDE: u32 = (1 << Self::SIGN_SHIFT) - 1;
     /// Mantissa bits that `f32` has more.
     const EXTRA: u32 = 23 - S::MANTISSA;
+    /// What is added, plus one if the result would be odd, before those bits are cut off.
+    const HALF_BELOW: u32 = (1 << (Self::EXTRA - 1)) - 1;
     /// Difference of the exponent biases.
     const REBIAS: u32 = 127 - ((1 << (S::EXPONENT - 1)) - 1);
     /// The smallest normal value, as the bits of an `f32`.
@@ -55,9 +57,14 @@ impl<S: Small> Shape<S> {
 #[inline(always)]
 pub(crate) fn narrow<S: Small>(value: f32) -> S {
     let bits = value.to_bits();
+    if Shape::<S>::REBIAS == 0 {
+        // With the exponent of `f32` the sign may stay where it is, and a carry makes infinity by itself.
+        let even = (bits >> Shape::<S>::EXTRA) & 1;
+        let rounded = bits.wrapping_add(Shape::<S>::HALF_BELOW + even) >> Shape::<S>::EXTRA;
+        return S::from_low_bits(if value.is_nan() { S::NAN } else { rounded });
+    }
     let sign = (bits >> 31) << Shape::<S>::SIGN_SHIFT;
-    let magnitude = bits & 0x7fff_ffff;
-    let rounded = round_magnitude::<S>(magnitude);
+    let rounded = round_magnitude::<S>(bits & 0x7fff_ffff);
     let fitted = if rounded > S::LARGEST as i32 { S::OVERFLOW } else { rounded as u32 };
     // A format without infinities has NaN as its overflow: both must be the canonical one.
     let fitted = if fitted == S::NAN { S::NAN } else { sign | fitted };
@@ -79,12 +86,9 @@ pub(crate) fn narrow_saturating<S: Small>(value: f32) -> S {
 #[inline(always)]
 fn round_magnitude<S: Small>(magnitude: u32) -> i32 {
     let extra = Shape::<S>::EXTRA;
-    let half_below = (1 << (extra - 1)) - 1;
     let even = (magnitude >> extra) & 1;
-    let normal = magnitude.wrapping_sub(Shape::<S>::REBIAS << 23).wrapping_add(half_below + even) >> extra;
-    if Shape::<S>::REBIAS == 0 {
-        return normal as i32;
-    }
+    let normal =
+        magnitude.wrapping_sub(Shape::<S>::REBIAS << 23).wrapping_add(Shape::<S>::HALF_BELOW + even) >> extra;
     // Adding a number of the right size lets the float adder round a subnormal at the right bit.
     let magic = Shape::<S>::SUBNORMAL_MAGIC;
     let subnormal = (f32::from_bits(magnitude) + magic).to_bits().wrapping_sub(magic.to_bits());

@@ -1,12 +1,15 @@
 //! Reduce kernels on raw memory.
 
+pub(crate) mod arch;
 mod fold;
 pub(crate) mod number;
 pub(crate) mod rule;
 pub(crate) mod slices;
+#[cfg(test)]
+mod tests;
 
 use self::fold::{Plain, fold};
-use self::rule::{Mean, Rule, Scaled};
+use self::rule::{Accumulator, Mean, Rule, Scaled};
 use crate::Float;
 use crate::operation::Sum;
 use std::num::NonZeroU64;
@@ -51,7 +54,7 @@ impl Kernel {
     }
 
     fn new<T: Plain, R: Rule<T>>(function: KernelFunction) -> Self {
-        let accumulates_wider = size_of::<R::Accumulator>() > size_of::<T>();
+        let accumulates_wider = size_of::<Accumulator<T, R>>() > size_of::<T>();
         let partials = if accumulates_wider { Partials::Rounded } else { Partials::Exact };
         Self { function, element_size: size_of::<T>(), partials, parameter: 0.0 }
     }

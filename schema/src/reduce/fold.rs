@@ -4,7 +4,10 @@
 //! destination. The compiler unrolls and vectorises it for whatever instruction set the surrounding function enables.
 //! Loading a whole block before storing it is what makes a destination that is also a source harmless.
 
-use super::rule::Rule;
+use super::arch::{self, Arch, Task};
+use super::rule::{Accumulator, Rule, finish_block, lift_block, merge_block};
+use std::hint::black_box;
+use std::marker::PhantomData;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A type without padding of which every bit pattern is a value, so that it may be read from and written to raw memory.
@@ -17,6 +20,7 @@ impl<T: FromBytes + IntoBytes + Immutable + Copy + 'static> Plain for T {}
 /// # Safety
 ///
 /// As [`Kernel::fold`](super::Kernel::fold), the element being `T`.
+#[inline]
 pub(super) unsafe fn fold<T: Plain, R: Rule<T>>(
     rule: R,
     sources: &[*const u8],
@@ -24,85 +28,118 @@ pub(super) unsafe fn fold<T: Plain, R: Rule<T>>(
     count: usize,
 ) {
     // SAFETY: the caller keeps the contract.
-    unsafe { fold_blocks(rule, sources, destinations, count) }
+    arch::run(unsafe { Fold::<T, R>::new(rule, sources, destinations, count) });
 }
 
-/// [`fold`] for the instruction set of the function that it is inlined into.
-///
-/// # Safety
-///
-/// As [`fold`].
-#[inline(always)]
-unsafe fn fold_blocks<T: Plain, R: Rule<T>>(
+/// The arguments of [`fold`].
+pub(super) struct Fold<'a, T, R> {
     rule: R,
-    sources: &[*const u8],
-    destinations: &[*mut u8],
+    sources: &'a [*const u8],
+    destinations: &'a [*mut u8],
     count: usize,
-) {
-    const BLOCK: usize = 32;
-    let whole = count - count % BLOCK;
-    for index in (0..whole).step_by(BLOCK) {
-        // SAFETY: the block ends at `index + BLOCK <= count`; the rest is the caller's contract.
-        unsafe { fold_block::<T, R, BLOCK>(rule, sources, destinations, index) }
-    }
-    for index in whole..count {
-        // SAFETY: the block of one element ends at `index + 1 <= count`; the rest is the caller's contract.
-        unsafe { fold_block::<T, R, 1>(rule, sources, destinations, index) }
+    element: PhantomData<T>,
+}
+
+impl<'a, T: Plain, R: Rule<T>> Fold<'a, T, R> {
+    /// # Safety
+    ///
+    /// As [`fold`], until it is dropped.
+    #[inline(always)]
+    pub(super) unsafe fn new(
+        rule: R,
+        sources: &'a [*const u8],
+        destinations: &'a [*mut u8],
+        count: usize,
+    ) -> Self {
+        Self { rule, sources, destinations, count, element: PhantomData }
     }
 }
 
-/// Folds the `N` elements that start at element `index`.
-///
-/// # Safety
-///
-/// As [`fold`], with a count of at least `index + N`.
-#[inline(always)]
-unsafe fn fold_block<T: Plain, R: Rule<T>, const N: usize>(
-    rule: R,
-    sources: &[*const u8],
-    destinations: &[*mut u8],
-    index: usize,
-) {
-    let Some((first, others)) = sources.split_first() else { return };
-    let offset = index * size_of::<T>();
-    // SAFETY: the caller's sources are valid for reads up to the block's end.
-    let elements: [T; N] = unsafe { load(*first, offset) };
-    let mut accumulators = elements.map(|element| rule.lift(element));
-    for source in others {
-        // SAFETY: as above.
-        let elements: [T; N] = unsafe { load(*source, offset) };
-        for (accumulator, element) in accumulators.iter_mut().zip(elements) {
-            *accumulator = rule.merge(*accumulator, rule.lift(element));
+impl<T: Plain, R: Rule<T>> Task for Fold<'_, T, R> {
+    #[inline(always)]
+    fn run<A: Arch>(self, arch: A) {
+        const BLOCK: usize = 32;
+        let whole = if R::VECTORISES { self.count - self.count % BLOCK } else { 0 };
+        for index in (0..whole).step_by(BLOCK) {
+            // SAFETY: the block ends at `index + BLOCK <= count`.
+            unsafe { self.fold_block::<A, BLOCK>(arch, index) }
+        }
+        for index in whole..self.count {
+            // SAFETY: the block of one element ends at `index + 1 <= count`.
+            unsafe { self.fold_block::<A, 1>(arch, index) }
         }
     }
-    let results = accumulators.map(|accumulator| rule.finish(accumulator));
-    for destination in destinations {
-        // SAFETY: the caller's destinations are valid for writes up to the block's end.
-        unsafe { store(*destination, offset, results) }
+}
+
+impl<T: Plain, R: Rule<T>> Fold<'_, T, R> {
+    /// Folds the `N` elements that start at element `index`.
+    ///
+    /// # Safety
+    ///
+    /// `index + N` is at most the count.
+    #[inline(always)]
+    unsafe fn fold_block<A: Arch, const N: usize>(&self, arch: A, index: usize) {
+        let Some((first, others)) = self.sources.split_first() else { return };
+        // SAFETY: the sources are valid for reads of `count >= index + N` elements, as promised to `new`.
+        let mut accumulators = unsafe { self.lift_source::<A, N>(arch, *first, index) };
+        if let Some((second, others)) = others.split_first() {
+            // SAFETY: as above.
+            let contributions = unsafe { self.lift_source::<A, N>(arch, *second, index) };
+            merge_block::<T, R, N>(self.rule, &mut accumulators, &contributions);
+            for source in others {
+                // Opaque pointers keep the compiler from vectorising across the sources, with gathers.
+                let source = black_box(*source);
+                // SAFETY: as above.
+                let contributions = unsafe { self.lift_source::<A, N>(arch, source, index) };
+                merge_block::<T, R, N>(self.rule, &mut accumulators, &contributions);
+            }
+        }
+        let results = finish_block(arch, self.rule, &accumulators);
+        for destination in self.destinations {
+            // SAFETY: the destinations are valid for writes of as many, as promised to `new`.
+            unsafe { store(*destination, index, results) }
+        }
+    }
+
+    /// Loads `N` elements of a source, starting at element `index`, as accumulators.
+    ///
+    /// # Safety
+    ///
+    /// As [`load`].
+    #[inline(always)]
+    unsafe fn lift_source<A: Arch, const N: usize>(
+        &self,
+        arch: A,
+        source: *const u8,
+        index: usize,
+    ) -> [Accumulator<T, R>; N] {
+        // SAFETY: the caller vouches for the memory.
+        let elements = unsafe { load(source, index) };
+        lift_block(arch, self.rule, &elements)
     }
 }
 
-/// Reads `N` elements at `offset` bytes from `base`, at any alignment.
+/// Reads `N` elements from element `index` of `source` on, at any alignment.
 ///
 /// # Safety
 ///
-/// `base` is valid for reads of the elements at `offset`. Other processes may write them meanwhile: the elements read
-/// are then unspecified, but they are values, for every bit pattern is one.
+/// `source` is valid for reads of `index + N` elements. Other processes may write them meanwhile: what is read is then
+/// unspecified, but a value, for every bit pattern is one.
 #[inline(always)]
-unsafe fn load<T: Plain, const N: usize>(base: *const u8, offset: usize) -> [T; N] {
-    let block = base.wrapping_add(offset).cast::<[T; N]>();
+unsafe fn load<T: Plain, const N: usize>(source: *const u8, index: usize) -> [T; N] {
+    let block = source.wrapping_add(index * size_of::<T>()).cast::<[T; N]>();
     // SAFETY: the caller vouches for the memory; every bit pattern is a value of a `Plain` type.
     unsafe { block.read_unaligned() }
 }
 
-/// Writes `N` elements at `offset` bytes from `base`, at any alignment.
+/// Writes `N` elements from element `index` of `destination` on, at any alignment.
 ///
 /// # Safety
 ///
-/// `base` is valid for writes of the elements at `offset`.
+/// `destination` is valid for writes of `index + N` elements.
 #[inline(always)]
-unsafe fn store<T: Plain, const N: usize>(base: *mut u8, offset: usize, elements: [T; N]) {
-    let block = base.wrapping_add(offset).cast::<[T; N]>();
+unsafe fn store<T: Plain, const N: usize>(destination: *mut u8, index: usize, elements: [T; N]) {
+    let block = destination.wrapping_add(index * size_of::<T>()).cast::<[T; N]>();
     // SAFETY: the caller vouches for the memory.
     unsafe { block.write_unaligned(elements) }
 }

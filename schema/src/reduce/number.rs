@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::arch::{Arch, each};
 use crate::float::{self, Small, canonical_f32, canonical_f64};
 use crate::{Element, F8E4m3, F8E5m2};
 use half::{bf16, f16};
@@ -18,6 +19,10 @@ pub trait Number: Copy {
     fn widen(self) -> Self::Wide;
     /// The nearest value of the format.
     fn narrow(wide: Self::Wide) -> Self;
+    /// [`widen`](Self::widen) for each element of a block.
+    fn widen_block<A: Arch, const N: usize>(arch: A, elements: &[Self; N]) -> [Self::Wide; N];
+    /// [`narrow`](Self::narrow) for each element of a block.
+    fn narrow_block<A: Arch, const N: usize>(arch: A, wide: &[Self::Wide; N]) -> [Self; N];
     /// The value itself, a NaN replaced by the canonical one.
     fn canonical(self) -> Self;
     /// The smaller value. NaN wins, and -0 is smaller than +0.
@@ -55,6 +60,16 @@ macro_rules! native_float {
             #[inline(always)]
             fn narrow(wide: Self) -> Self {
                 $canonical(wide)
+            }
+
+            #[inline(always)]
+            fn widen_block<A: Arch, const N: usize>(_arch: A, elements: &[Self; N]) -> [Self; N] {
+                *elements
+            }
+
+            #[inline(always)]
+            fn narrow_block<A: Arch, const N: usize>(_arch: A, wide: &[Self; N]) -> [Self; N] {
+                each(wide, Self::narrow)
             }
 
             #[inline(always)]
@@ -109,7 +124,7 @@ native_float! {
 }
 
 macro_rules! small_float {
-    ($($type:ident: $signed:ident, $unsigned:ident;)*) => {$(
+    ($($type:ident: $signed:ident, $unsigned:ident, |$arch:ident, $block:ident| $widen:expr, $narrow:expr;)*) => {$(
         const _: () = {
             /// The last number, without its sign.
             const LAST: $signed = <$type as Small>::LAST_NUMBER as $signed;
@@ -146,6 +161,16 @@ macro_rules! small_float {
                 }
 
                 #[inline(always)]
+                fn widen_block<A: Arch, const N: usize>($arch: A, $block: &[Self; N]) -> [f32; N] {
+                    $widen
+                }
+
+                #[inline(always)]
+                fn narrow_block<A: Arch, const N: usize>($arch: A, $block: &[f32; N]) -> [Self; N] {
+                    $narrow
+                }
+
+                #[inline(always)]
                 fn canonical(self) -> Self {
                     let is_nan = self.to_bits() as $signed & $signed::MAX > LAST;
                     if is_nan { Self::from_bits(<Self as Small>::NAN as $unsigned) } else { self }
@@ -166,10 +191,10 @@ macro_rules! small_float {
 }
 
 small_float! {
-    bf16: i16, u16;
-    f16: i16, u16;
-    F8E4m3: i8, u8;
-    F8E5m2: i8, u8;
+    bf16: i16, u16, |arch, block| arch.widen_bf16(block), arch.narrow_bf16(block);
+    f16: i16, u16, |arch, block| arch.widen_f16(block), arch.narrow_f16(block);
+    F8E4m3: i8, u8, |_arch, block| each(block, Self::widen), each(block, Self::narrow);
+    F8E5m2: i8, u8, |_arch, block| each(block, Self::widen), each(block, Self::narrow);
 }
 
 macro_rules! integer {
@@ -185,6 +210,16 @@ macro_rules! integer {
             #[inline(always)]
             fn narrow(wide: Self) -> Self {
                 wide
+            }
+
+            #[inline(always)]
+            fn widen_block<A: Arch, const N: usize>(_arch: A, elements: &[Self; N]) -> [Self; N] {
+                *elements
+            }
+
+            #[inline(always)]
+            fn narrow_block<A: Arch, const N: usize>(_arch: A, wide: &[Self; N]) -> [Self; N] {
+                *wide
             }
 
             #[inline(always)]

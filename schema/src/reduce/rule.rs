@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::arch::{Arch, each};
 use super::number::{Accumulate, Number, Real};
 use crate::operation::{
     BitwiseAnd, BitwiseOr, BitwiseXor, Located, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc,
@@ -12,16 +13,105 @@ use std::convert::identity;
 use std::ops::{BitAnd, BitOr, BitXor};
 
 /// The element-wise definition of an operation, from which its slice functions and its kernels are generated.
+///
+/// An element is loaded in the rule's format, prepared, merged with others, concluded, and stored.
 pub(crate) trait Rule<T>: Copy {
-    /// A partial result.
-    type Accumulator: Copy;
+    /// How elements are loaded and stored.
+    type Format: Format<T>;
+    /// Whether the rule has no branches, so that blocks of it vectorise.
+    const VECTORISES: bool = true;
 
-    /// The first contribution.
-    fn lift(self, element: T) -> Self::Accumulator;
-    /// Two partial results, the right one's contributions after the left one's.
-    fn merge(self, left: Self::Accumulator, right: Self::Accumulator) -> Self::Accumulator;
-    /// The result.
-    fn finish(self, accumulator: Self::Accumulator) -> T;
+    /// What a contribution goes through before it is merged.
+    #[inline(always)]
+    fn prepare(self, contribution: Accumulator<T, Self>) -> Accumulator<T, Self> {
+        contribution
+    }
+
+    /// Merges two partial results, the right one's contributions after the left one's.
+    fn merge(self, left: Accumulator<T, Self>, right: Accumulator<T, Self>) -> Accumulator<T, Self>;
+
+    /// What a result goes through before it is stored.
+    #[inline(always)]
+    fn conclude(self, result: Accumulator<T, Self>) -> Accumulator<T, Self> {
+        result
+    }
+}
+
+/// What the partial results of a rule are.
+pub(crate) type Accumulator<T, R> = <<R as Rule<T>>::Format as Format<T>>::Accumulator;
+
+/// The accumulators of a block of contributions.
+#[inline(always)]
+pub(crate) fn lift_block<T, R: Rule<T>, A: Arch, const N: usize>(
+    arch: A,
+    rule: R,
+    elements: &[T; N],
+) -> [Accumulator<T, R>; N] {
+    each(&R::Format::load(arch, elements), |contribution| rule.prepare(contribution))
+}
+
+/// Merges a block of partial results into another, from the right.
+#[inline(always)]
+pub(crate) fn merge_block<T, R: Rule<T>, const N: usize>(
+    rule: R,
+    left: &mut [Accumulator<T, R>; N],
+    right: &[Accumulator<T, R>; N],
+) {
+    for (left, right) in left.iter_mut().zip(right) {
+        *left = rule.merge(*left, *right);
+    }
+}
+
+/// The elements of a block of results.
+#[inline(always)]
+pub(crate) fn finish_block<T, R: Rule<T>, A: Arch, const N: usize>(
+    arch: A,
+    rule: R,
+    accumulators: &[Accumulator<T, R>; N],
+) -> [T; N] {
+    R::Format::store(arch, &each(accumulators, |result| rule.conclude(result)))
+}
+
+/// How the elements of a block are loaded into accumulators and stored from them.
+pub(crate) trait Format<T> {
+    type Accumulator: Copy + Default;
+
+    fn load<A: Arch, const N: usize>(arch: A, elements: &[T; N]) -> [Self::Accumulator; N];
+    fn store<A: Arch, const N: usize>(arch: A, accumulators: &[Self::Accumulator; N]) -> [T; N];
+}
+
+/// Accumulators are elements.
+pub(crate) struct Same;
+
+/// Accumulators are wide enough for sums.
+pub(crate) struct Wide;
+
+impl<T: Copy + Default> Format<T> for Same {
+    type Accumulator = T;
+
+    #[inline(always)]
+    fn load<A: Arch, const N: usize>(_arch: A, elements: &[T; N]) -> [T; N] {
+        *elements
+    }
+
+    #[inline(always)]
+    fn store<A: Arch, const N: usize>(_arch: A, accumulators: &[T; N]) -> [T; N] {
+        *accumulators
+    }
+}
+
+impl<T: Element> Format<T> for Wide {
+    type Accumulator = T::Wide;
+
+    #[inline(always)]
+    fn load<A: Arch, const N: usize>(arch: A, elements: &[T; N]) -> [T::Wide; N] {
+        T::widen_block(arch, elements)
+    }
+
+    #[inline(always)]
+    fn store<A: Arch, const N: usize>(arch: A, accumulators: &[T::Wide; N]) -> [T; N] {
+        T::narrow_block(arch, accumulators)
+    }
 }
 
 /// The sum of `Average`, divided at the end.
@@ -36,47 +126,47 @@ pub(crate) struct Scaled {
     pub(crate) factor: f64,
 }
 
-/// `$lift` and `$finish` are applied to each contribution and to the result, `$merge` to what is in between.
-macro_rules! rule {
-    ($bound:ident, $accumulator:ty, $lift:path, $finish:path: $($rule:ty => $merge:expr;)*) => {$(
+/// Rules of a merge alone, and of what is before and after it.
+macro_rules! rules {
+    ($bound:ident, $format:ident, $prepare:path, $conclude:path: $($rule:ty => $merge:path;)*) => {$(
         impl<T: $bound> Rule<T> for $rule {
-            type Accumulator = $accumulator;
+            type Format = $format;
 
             #[inline(always)]
-            fn lift(self, element: T) -> Self::Accumulator {
-                $lift(element)
+            fn prepare(self, contribution: Accumulator<T, Self>) -> Accumulator<T, Self> {
+                $prepare(contribution)
             }
 
             #[inline(always)]
-            fn merge(self, left: Self::Accumulator, right: Self::Accumulator) -> Self::Accumulator {
+            fn merge(self, left: Accumulator<T, Self>, right: Accumulator<T, Self>) -> Accumulator<T, Self> {
                 $merge(left, right)
             }
 
             #[inline(always)]
-            fn finish(self, accumulator: Self::Accumulator) -> T {
-                $finish(accumulator)
+            fn conclude(self, result: Accumulator<T, Self>) -> Accumulator<T, Self> {
+                $conclude(result)
             }
         }
     )*};
 }
 
-rule! { Element, T::Wide, Number::widen, T::narrow:
+rules! { Element, Wide, identity, identity:
     Sum => Accumulate::add;
     Product => Accumulate::multiply;
 }
 
-rule! { Element, T, identity, Number::canonical:
+rules! { Element, Same, identity, Number::canonical:
     Min => Number::smaller;
     Max => Number::larger;
 }
 
-rule! { Integer, T, identity, identity:
+rules! { Integer, Same, identity, identity:
     BitwiseAnd => BitAnd::bitand;
     BitwiseOr => BitOr::bitor;
     BitwiseXor => BitXor::bitxor;
 }
 
-rule! { Integer, T, truth, identity:
+rules! { Integer, Same, truth, identity:
     LogicalAnd => BitAnd::bitand;
     LogicalOr => BitOr::bitor;
     LogicalXor => BitXor::bitxor;
@@ -89,12 +179,7 @@ fn truth<T: Integer>(value: T) -> T {
 }
 
 impl<T: Float> Rule<T> for Mean {
-    type Accumulator = T::Wide;
-
-    #[inline(always)]
-    fn lift(self, element: T) -> T::Wide {
-        element.widen()
-    }
+    type Format = Wide;
 
     #[inline(always)]
     fn merge(self, left: T::Wide, right: T::Wide) -> T::Wide {
@@ -102,27 +187,22 @@ impl<T: Float> Rule<T> for Mean {
     }
 
     #[inline(always)]
-    fn finish(self, accumulator: T::Wide) -> T {
-        T::narrow(accumulator.divide(T::Wide::from_f64(self.contributions as f64)))
+    fn conclude(self, result: T::Wide) -> T::Wide {
+        result.divide(T::Wide::from_f64(self.contributions as f64))
     }
 }
 
 impl<T: Float> Rule<T> for Scaled {
-    type Accumulator = T::Wide;
+    type Format = Wide;
 
     #[inline(always)]
-    fn lift(self, element: T) -> T::Wide {
-        element.widen().multiply(T::Wide::from_f64(self.factor))
+    fn prepare(self, contribution: T::Wide) -> T::Wide {
+        contribution.multiply(T::Wide::from_f64(self.factor))
     }
 
     #[inline(always)]
     fn merge(self, left: T::Wide, right: T::Wide) -> T::Wide {
         left.add(right)
-    }
-
-    #[inline(always)]
-    fn finish(self, accumulator: T::Wide) -> T {
-        T::narrow(accumulator)
     }
 }
 
@@ -130,27 +210,22 @@ impl<T: Float> Rule<T> for Scaled {
 macro_rules! locate {
     ($($rule:ident => $extreme:ident;)*) => {$(
         impl<V: Element> Rule<Located<V>> for $rule {
-            type Accumulator = Located<V>;
+            type Format = Same;
+            const VECTORISES: bool = false;
 
             #[inline(always)]
-            fn lift(self, element: Located<V>) -> Located<V> {
-                Located::new(element.value().canonical(), element.index())
+            fn prepare(self, contribution: Located<V>) -> Located<V> {
+                Located::new(contribution.value().canonical(), contribution.index())
             }
 
             #[inline(always)]
             fn merge(self, left: Located<V>, right: Located<V>) -> Located<V> {
                 let extreme = Located::new(left.value().$extreme(right.value()).canonical(), left.index());
-                let [is_left, is_right] = [left, right].map(|located| located.has_same_value(extreme));
-                match (is_left, is_right) {
+                match (left.has_same_value(extreme), right.has_same_value(extreme)) {
                     (true, true) if right.index() < left.index() => right,
                     (false, _) => right,
                     _ => left,
                 }
-            }
-
-            #[inline(always)]
-            fn finish(self, accumulator: Located<V>) -> Located<V> {
-                accumulator
             }
         }
     )*};
