@@ -20,7 +20,12 @@ pub use config::Config;
 pub use error::{Call, Error, Result};
 #[cfg(feature = "derive")]
 pub use gradwire_macros::{Equivalence, Gradient};
-pub use gradwire_schema::{Equivalence, Gradient};
+pub use gradwire_schema::gradient::wire::{bf16, f16};
+pub use gradwire_schema::operation::{Average, Max, Min, Product, Sum};
+pub use gradwire_schema::{
+    Arithmetic, ConvertTo, Datatype, Element, Equivalence, F8E4m3, F8E5m2, Float, Gradient, Integer,
+    InvalidValue, OperationId, Properties, Reduction, gradient, layout, operation,
+};
 pub use plan::Determinism;
 pub use rank::Rank;
 pub use secret::JobSecret;
