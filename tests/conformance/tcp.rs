@@ -35,12 +35,8 @@ impl Backend for TcpBackend {
     }
 
     fn stretch(key: &RegionKey, len: u64) -> Option<RegionKey> {
-        let mut bytes = *key.as_bytes();
-        bytes[24..].copy_from_slice(&len.to_le_bytes());
-        Some(RegionKey::from_bytes(bytes))
+        Some(crate::stretch(key, len))
     }
 }
 
-mod suite {
-    gradwire_tests::conformance_suite!(super::TcpBackend);
-}
+gradwire_tests::conformance_suite!(TcpBackend);

@@ -112,11 +112,18 @@ impl<B: Backend> Cluster<B> {
         self.transport(0).limits().clone()
     }
 
-    /// The kinds of memory that the transport knows.
+    /// The kinds of memory that the transport lets peers reach. At least one.
     pub fn kinds(&mut self) -> Vec<MemoryKind> {
-        let kinds = MemoryKind::of(self.transport(0));
-        assert!(!kinds.is_empty(), "a transport that knows no memory at all");
+        let kinds = MemoryKind::reachable(self.transport(0));
+        assert!(!kinds.is_empty(), "a transport that lets peers reach no memory at all");
         kinds
+    }
+
+    /// Each kind of memory for this side of a transfer beside each that the other side may have, numbered.
+    pub fn pairs(&mut self) -> Vec<(u64, MemoryKind, MemoryKind)> {
+        let (here, there) = (MemoryKind::of(self.transport(0)), self.kinds());
+        let pairs = here.iter().flat_map(|here| there.iter().map(|there| (*here, *there)));
+        (1..).zip(pairs).map(|(number, (here, there))| (number, here, there)).collect()
     }
 }
 

@@ -22,6 +22,13 @@ impl MemoryKind {
             .filter_map(|(capability, kind)| can.contains(capability).then_some(kind))
             .collect()
     }
+
+    /// Those that peers can reach.
+    #[must_use]
+    pub fn reachable(transport: &dyn Transport) -> Vec<Self> {
+        let is_mapped = transport.capabilities().contains(Capabilities::DIRECT);
+        Self::of(transport).into_iter().filter(|kind| !is_mapped || *kind == Self::Allocated).collect()
+    }
 }
 
 /// Memory behind a region. Whoever drops it has deregistered the region, or dropped its transport.
@@ -58,7 +65,8 @@ impl TestMemory {
                 let (region, allocation) = transport.allocate(len).expect("allocate");
                 let address = allocation.address();
                 assert_eq!(allocation.len(), len, "an allocation of another size than asked for");
-                assert_eq!(address.addr().get() % 4096, 0, "an allocation that is not at a page boundary");
+                let is_aligned = len == 0 || address.addr().get().is_multiple_of(4096);
+                assert!(is_aligned, "an allocation that is not at a page boundary");
                 Self { region, address, len, _owner: Owner::Allocated(allocation) }
             }
         }

@@ -1,6 +1,6 @@
 //! One-sided writes and reads: every byte where it belongs, no other byte touched, nothing readable too early.
 
-use super::{Backend, Cluster, MemoryKind, Seen, TestMemory, pattern, peer};
+use super::{Backend, Cluster, Seen, TestMemory, pattern, peer};
 use gradwire_transport::{
     Capabilities, Get, Notice, Posted, Put, Region, RemoteRegion, Token, TransportError,
 };
@@ -41,7 +41,7 @@ pub fn puts_write_what_they_say_and_nothing_else<B: Backend>() {
     const LEN: usize = 64 << 10;
     let mut cluster = Cluster::<B>::connected(2);
     let max = cluster.limits().put.min(LEN - 200);
-    for (round, source_kind, target_kind) in pairs(&cluster.kinds()) {
+    for (round, source_kind, target_kind) in cluster.pairs() {
         let (source, target) = (cluster.memory(0, source_kind, LEN), cluster.memory(1, target_kind, LEN));
         source.write(0, &pattern(round, LEN));
         let mut expected = pattern(round + 1000, LEN);
@@ -89,7 +89,7 @@ pub fn puts_write_what_they_say_and_nothing_else<B: Backend>() {
 /// An empty put carries a notice and touches nothing, also at the very end of a region, and of an empty region.
 pub fn empty_puts_carry_their_notice<B: Backend>() {
     let mut cluster = Cluster::<B>::connected(2);
-    for (round, source_kind, target_kind) in pairs(&cluster.kinds()) {
+    for (round, source_kind, target_kind) in cluster.pairs() {
         for (step, len) in [100_usize, 0].into_iter().enumerate() {
             let (source, target) = (cluster.memory(0, source_kind, len), cluster.memory(1, target_kind, len));
             target.write(0, &pattern(round, len));
@@ -151,7 +151,7 @@ pub fn a_notice_means_that_the_bytes_are_there<B: Backend>() {
 pub fn a_source_may_be_changed_once_its_put_is_done<B: Backend>() {
     let mut cluster = Cluster::<B>::connected(2);
     let len = cluster.limits().put.min(100_000);
-    for (round, source_kind, target_kind) in pairs(&cluster.kinds()) {
+    for (round, source_kind, target_kind) in cluster.pairs() {
         let (source, target) = (cluster.memory(0, source_kind, len), cluster.memory(1, target_kind, len));
         let remote = cluster.share(1, &target, 0);
         for step in 0..4_u16 {
@@ -290,7 +290,7 @@ pub fn gets_fetch_what_they_say<B: Backend>() {
         return;
     };
     const LEN: usize = 10_000;
-    for (round, here, there) in pairs(&cluster.kinds()) {
+    for (round, here, there) in cluster.pairs() {
         let (target, source) = (cluster.memory(0, here, LEN), cluster.memory(1, there, LEN));
         source.write(0, &pattern(round, LEN));
         let mut expected = pattern(round + 500, LEN);
@@ -328,12 +328,6 @@ pub fn gets_fetch_what_they_say<B: Backend>() {
         cluster.transport(0).deregister(target.region);
         cluster.transport(1).deregister(source.region);
     }
-}
-
-/// Each pair of kinds of memory, with a number.
-pub(super) fn pairs(kinds: &[MemoryKind]) -> Vec<(u64, MemoryKind, MemoryKind)> {
-    let pairs = kinds.iter().flat_map(|source| kinds.iter().map(|target| (*source, *target)));
-    (1..).zip(pairs).map(|(round, (source, target))| (round, source, target)).collect()
 }
 
 /// Equal, or where they first differ.

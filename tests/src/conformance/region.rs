@@ -1,7 +1,7 @@
 //! Names, keys and memory.
 
 use super::put::{assert_same, plain};
-use super::{Backend, Cluster, Seen, pattern, peer};
+use super::{Backend, Cluster, MemoryKind, Seen, TestMemory, pattern, peer};
 use gradwire_transport::{
     Capabilities, ImportError, LossReason, Notice, Posted, Put, Region, RegionKey, Tag, TransportError,
 };
@@ -16,12 +16,14 @@ pub fn region_names_are_never_reused<B: Backend>() {
     let (other, target) = (cluster.memory(0, live, 64), cluster.memory(1, live, 64));
     let remote = cluster.share(1, &target, 0);
     for round in 0..200_usize {
-        let kinds = cluster.kinds();
-        let memory = cluster.memory(0, kinds[round % kinds.len()], 64);
-        let key = cluster.transport(0).export(memory.region).expect("a key");
-        assert_eq!(cluster.transport(0).export(memory.region), Some(key), "a region has one key");
+        let kinds = MemoryKind::of(cluster.transport(0));
+        let kind = kinds[round % kinds.len()];
+        let memory = cluster.memory(0, kind, 64);
+        let key = cluster.transport(0).export(memory.region);
+        assert_eq!(cluster.transport(0).export(memory.region), key, "a region has one key");
+        assert_eq!(key.is_some(), cluster.kinds().contains(&kind), "{kind:?}");
         assert!(names.insert(memory.region), "{:?} twice", memory.region);
-        assert!(keys.insert(key), "{key:?} twice");
+        assert!(key.is_none_or(|key| keys.insert(key)), "{key:?} twice");
         cluster.transport(0).deregister(memory.region);
         cluster.transport(0).deregister(memory.region);
         assert_eq!(cluster.transport(0).export(memory.region), None);
@@ -57,7 +59,7 @@ pub fn allocations_belong_to_their_holder<B: Backend>() {
     // Twice: the second time memory that was used and freed may come again.
     for round in 0..2 {
         for (index, len) in sizes.into_iter().enumerate() {
-            let memory = cluster.memory(0, super::MemoryKind::Allocated, len);
+            let memory = cluster.memory(0, MemoryKind::Allocated, len);
             assert!(memory.read_all() == vec![0; len], "{len} bytes are not zeroed");
             let bytes = pattern((round * 100 + index) as u64, len);
             memory.write(0, &bytes);
@@ -65,7 +67,7 @@ pub fn allocations_belong_to_their_holder<B: Backend>() {
             assert_same(&memory.read_all(), &bytes, "after deregister");
         }
     }
-    let memory = cluster.memory(1, super::MemoryKind::Allocated, 10_000);
+    let memory = cluster.memory(1, MemoryKind::Allocated, 10_000);
     memory.write(0, &pattern(5, 10_000));
     cluster.kill(1);
     assert_same(&memory.read_all(), &pattern(5, 10_000), "after the end of the transport");
@@ -168,7 +170,7 @@ pub fn only_connected_peers_have_keys<B: Backend>() {
 }
 
 /// Tries to put one byte with a forged key and waits for the end of it. `false`: the key was refused at once.
-fn try_to_put<B: Backend>(cluster: &mut Cluster<B>, source: &super::TestMemory, key: &RegionKey) -> bool {
+fn try_to_put<B: Backend>(cluster: &mut Cluster<B>, source: &TestMemory, key: &RegionKey) -> bool {
     let remote = match cluster.try_import(0, peer(1), key) {
         Ok(remote) => remote,
         Err(ImportError::BadKey | ImportError::NotYet) => return false,

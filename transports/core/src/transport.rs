@@ -65,7 +65,8 @@ pub trait Transport: Send + fmt::Debug {
     /// Forgets a region and revokes every access to it. Cannot fail; unknown regions are ignored. Memory from
     /// `allocate` keeps its address and, where memory suffices, its contents, and is private from now on.
     fn deregister(&mut self, region: Region);
-    /// The key by which a peer may reach the region. `None` for an unknown region.
+    /// The key by which a peer may reach the region. `None` for an unknown region and, under
+    /// [`Capabilities::DIRECT`], for memory of the caller: peers cannot map that.
     fn export(&mut self, region: Region) -> Option<RegionKey>;
     /// Accepts a peer's key.
     ///
