@@ -107,6 +107,16 @@ impl Header {
         Ok(())
     }
 
+    /// Puts a header in front of `bytes` that fits to whatever lengths follow: fuzzing gets behind the check.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn forge(layout: &Layout, bytes: &mut [u8]) {
+        let total_length = bytes.len() as u64;
+        let Some((header, rest)) = bytes.split_first_chunk_mut::<LINE>() else { return };
+        let lengths = rest.as_chunks().0.iter().take(layout.run_time_lengths).zip(0..);
+        let terms = lengths.map(|(length, index)| term(index, u64::from_le_bytes(*length)));
+        *header = transmute!(Self::new(layout, total_length, terms.fold(0, u64::wrapping_add)));
+    }
+
     #[inline]
     fn own_terms(&self) -> u64 {
         let [words @ .., _] = self.words();
