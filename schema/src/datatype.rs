@@ -81,6 +81,16 @@ impl Datatype {
         }
     }
 
+    /// The fingerprint of the element type with this format.
+    #[must_use]
+    pub const fn fingerprint(self) -> u64 {
+        crate::layout::fingerprint_of_name(match self {
+            Self::F8E4m3 => "F8E4m3",
+            Self::F8E5m2 => "F8E5m2",
+            other => other.name(),
+        })
+    }
+
     /// Its name in Rust's spelling.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -1,31 +1,43 @@
 //! Sums gradients between processes.
 
 pub mod bootstrap;
+mod buffer;
+mod communicator;
 pub mod config;
+mod driver;
+mod engine;
 mod error;
+mod in_process;
+mod init;
+mod job;
 pub mod launch;
 mod logging;
-#[allow(dead_code, unused_imports, reason = "until all executors are there")]
 mod partition;
-#[allow(dead_code, unused_imports, reason = "until all executors are there")]
 mod pattern;
-#[allow(dead_code, unused_imports, reason = "until all executors are there")]
+#[allow(dead_code, unused_imports, reason = "parts serve tests and explanations only")]
 mod plan;
 mod rank;
 mod secret;
-#[allow(dead_code, unused_imports, reason = "until all executors are there")]
 mod select;
+mod transports;
+mod wire_up;
 
+pub use communicator::{AbortHandle, Communicator, Received, Source};
 pub use config::Config;
 pub use error::{Call, Error, Result};
 #[cfg(feature = "derive")]
 pub use gradwire_macros::{Equivalence, Gradient};
 pub use gradwire_schema::gradient::wire::{bf16, f16};
-pub use gradwire_schema::operation::{Average, Max, Min, Product, Sum};
+pub use gradwire_schema::operation::{
+    Average, BitwiseAnd, BitwiseOr, BitwiseXor, Laws, Located, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc,
+    Operation, PreMultipliedSum, Product, Sum,
+};
 pub use gradwire_schema::{
     Arithmetic, ConvertTo, Datatype, Element, Equivalence, F8E4m3, F8E5m2, Float, Gradient, Integer,
     InvalidValue, OperationId, Properties, Reduction, gradient, layout, operation,
 };
+pub use in_process::{run, run_over};
+pub use init::{init, init_with};
 pub use plan::Determinism;
 pub use rank::Rank;
 pub use secret::JobSecret;

@@ -1,0 +1,11 @@
+//! Memory: raw memory of operations, and reductions on it.
+
+mod lend;
+mod private;
+mod reducer;
+mod span;
+
+pub(crate) use lend::lend;
+pub(crate) use private::Private;
+pub(crate) use reducer::Reducer;
+pub(crate) use span::Span;

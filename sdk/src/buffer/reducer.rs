@@ -1,0 +1,119 @@
+//! An operation with its types erased: what the executors call on raw memory.
+
+use super::Span;
+use gradwire_schema::reduce::Partials;
+use gradwire_schema::{Equivalence, Kernel, Properties, Reduction};
+use std::fmt;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+/// The reduction of one call.
+#[derive(Clone, Debug)]
+pub(crate) enum Reducer {
+    /// A built-in operation: reads raw memory.
+    Kernel(Kernel),
+    /// A user's operation: sees copies only.
+    Staged(Arc<dyn StagedFold>),
+}
+
+impl Reducer {
+    pub(crate) fn new<T: Equivalence, R: Reduction<T>>(reduction: &R) -> Self {
+        match reduction.kernel() {
+            Some(kernel) => Self::Kernel(kernel),
+            None => Self::Staged(Arc::new(Staged {
+                reduction: reduction.clone(),
+                element: std::marker::PhantomData::<fn(T)>,
+            })),
+        }
+    }
+
+    /// Whether partial results may be written to memory as elements.
+    pub(crate) fn exact_partials(&self) -> bool {
+        match self {
+            Self::Kernel(kernel) => kernel.partials() == Partials::Exact,
+            Self::Staged(_) => false,
+        }
+    }
+
+    /// Folds `sources` from left to right into `destination`. All spans have the same length, a multiple of the
+    /// element's size; the destination may be one of the sources. With `contributions` the result is final.
+    pub(crate) fn fold(&self, sources: &[Span], destination: Span, contributions: Option<NonZeroU64>) {
+        debug_assert!(sources.iter().all(|source| source.len() == destination.len()));
+        match self {
+            Self::Kernel(kernel) => {
+                // Few sources in nearly every call; the spill keeps any number right.
+                let mut few = [std::ptr::null(); 16];
+                let many: Vec<*const u8>;
+                let pointers = if let Some(few) = few.get_mut(..sources.len()) {
+                    few.iter_mut()
+                        .zip(sources)
+                        .for_each(|(to, from)| *to = from.address().as_ptr().cast_const());
+                    &*few
+                } else {
+                    many = sources.iter().map(|source| source.address().as_ptr().cast_const()).collect();
+                    &many
+                };
+                let count = destination.len() / kernel.element_size();
+                // SAFETY: the spans are valid by their own contract and `count` elements fit into each; a destination is
+                // a source exactly or distinct memory of the operation.
+                unsafe { kernel.fold(pointers, &[destination.address().as_ptr()], count, contributions) };
+            }
+            Self::Staged(staged) => staged.fold(sources, destination, contributions),
+        }
+    }
+}
+
+/// A fold that copies its sources to private memory first.
+pub(crate) trait StagedFold: fmt::Debug + Send + Sync {
+    fn fold(&self, sources: &[Span], destination: Span, contributions: Option<NonZeroU64>);
+    fn properties(&self) -> Properties;
+}
+
+struct Staged<T, R> {
+    reduction: R,
+    element: std::marker::PhantomData<fn(T)>,
+}
+
+impl<T: Equivalence, R: Reduction<T>> fmt::Debug for Staged<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reduction.fmt(f)
+    }
+}
+
+/// Elements that a user's operation sees at once: enough to amortise the call, few enough for the first-level cache.
+const BLOCK: usize = 512;
+
+impl<T: Equivalence, R: Reduction<T>> StagedFold for Staged<T, R> {
+    /// Operations without a kernel are never left partial: all contributions of an element meet in one fold.
+    fn fold(&self, sources: &[Span], destination: Span, contributions: Option<NonZeroU64>) {
+        let size = T::PACKED_SIZE.max(1);
+        let count = destination.len() / size;
+        let mut bytes = Vec::with_capacity(BLOCK * size);
+        for start in (0..count).step_by(BLOCK) {
+            let range = start * size..(start + BLOCK).min(count) * size;
+            let mut load = |source: &Span| -> Option<Vec<T>> {
+                bytes.clear();
+                source.part(range.clone())?.append_to(&mut bytes);
+                bytes.chunks_exact(size).map(|value| T::unpack(value).ok()).collect()
+            };
+            let Some(values) = sources.iter().map(&mut load).collect::<Option<Vec<_>>>() else { return };
+            let Some((first, rest)) = values.split_first() else { return };
+            let mut accumulators = vec![R::Accumulator::default(); first.len()];
+            self.reduction.lift(first, &mut accumulators);
+            rest.iter().for_each(|source| self.reduction.combine(&mut accumulators, source));
+            let mut result = first.clone();
+            let contributions = contributions.map_or(sources.len() as u64, NonZeroU64::get);
+            self.reduction.finish(&accumulators, contributions, &mut result);
+            bytes.clear();
+            bytes.resize(result.len() * size, 0);
+            result.iter().zip(bytes.chunks_exact_mut(size)).for_each(|(value, to)| value.pack(to));
+            if let Some(part) = destination.part(range.clone()) {
+                part.write(&bytes);
+            }
+        }
+    }
+
+    fn properties(&self) -> Properties {
+        self.reduction.properties()
+    }
+}

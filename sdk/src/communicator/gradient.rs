@@ -1,0 +1,304 @@
+//! Structs of tensors: every field reduced by its own operation, small fields fused.
+//!
+//! Long tensors whose format on the wire is that in memory are reduced in place. The others are converted and
+//! gathered into one bucket per wire format and operation, so that a struct of many small tensors costs a few calls. All
+//! ranks visit the same layout, so all make the same calls in the same order; the digest of the layout and its
+//! run-time lengths is part of the first signature, so that no byte is written where structs differ.
+
+use super::Communicator;
+use super::call::{Collective, Operation, misuse};
+use crate::engine::Contribution;
+use crate::{Error, Rank, Result, plan};
+use gradwire_schema::layout::{CheckError, Checked, Field, Tensor};
+use gradwire_schema::{
+    CallSignature, ConvertTo, Datatype, Element, Equivalence, FieldVisitor, Gradient, LayoutDigest,
+    OperationId, Reduction,
+};
+
+/// Bytes from which a tensor is reduced in place.
+const IN_PLACE: usize = 64 << 10;
+
+impl Communicator {
+    /// Reduces the gradients of all ranks, each field by its own operation; every rank gets the result in place.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](Error::Misuse) when a hand-written `Gradient` does not keep to its layout;
+    /// [`Mismatch`](Error::Mismatch) when the ranks' structs differ, naming the first field that does; and those of
+    /// every collective.
+    pub fn all_reduce_gradient<G: Gradient>(&self, gradient: &mut G) -> Result<()> {
+        self.visit_all(gradient, Way::Reduce)
+    }
+
+    /// Overwrites every rank's gradients with those of `root`: all values as they are in memory, without conversion.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](Error::Misuse) when there is no such rank, and those of
+    /// [`all_reduce_gradient`](Self::all_reduce_gradient).
+    pub fn broadcast_gradient<G: Gradient>(&self, gradient: &mut G, root: Rank) -> Result<()> {
+        self.check_root(root)?;
+        self.visit_all(gradient, Way::Broadcast(root))
+    }
+
+    fn visit_all<G: Gradient>(&self, gradient: &mut G, way: Way) -> Result<()> {
+        let mut measure =
+            Checked::new(G::LAYOUT, Measure { digest: LayoutDigest::new(G::FINGERPRINT), elements: 0 });
+        gradient.visit(&mut measure).and_then(|()| measure.finish()).map_err(layout_error)?;
+        let Measure { digest, elements } = measure.into_inner();
+        let collective = match way {
+            Way::Reduce => gradwire_schema::Collective::AllReduceGradient,
+            Way::Broadcast(_) => gradwire_schema::Collective::BroadcastGradient,
+        };
+        let root = if let Way::Broadcast(root) = way { Some(root as u32) } else { None };
+        let base = CallSignature {
+            root,
+            count: elements,
+            layout: digest.finish(),
+            ..CallSignature::new(collective)
+        };
+
+        let spare = self.fused.take();
+        let mut gather = Checked::new(
+            G::LAYOUT,
+            Gather { communicator: self, way, base, calls: 0, buckets: Vec::new(), spare },
+        );
+        let gathered = gradient.visit(&mut gather).map_err(layout_error);
+        let Gather { mut buckets, mut spare, calls, .. } = gather.into_inner();
+        let result =
+            gathered.and_then(|()| self.run_buckets(&mut buckets, calls, way, base)).and_then(|()| {
+                let mut scatter = Checked::new(G::LAYOUT, Scatter { way, buckets: &mut buckets });
+                gradient.visit(&mut scatter).map_err(layout_error)
+            });
+        spare.extend(buckets.into_iter().map(|bucket| bucket.bytes));
+        self.fused.replace(spare);
+        result
+    }
+
+    /// One collective per bucket, after `calls` others. A struct without a tensor still agrees.
+    fn run_buckets(&self, buckets: &mut [Bucket], calls: u64, way: Way, base: CallSignature) -> Result<()> {
+        if buckets.is_empty() && calls == 0 {
+            return self.run(&mut [], 1, base, way, None);
+        }
+        for (bucket, number) in buckets.iter_mut().zip(calls + 1..) {
+            let signature = CallSignature { bucket: number, ..base };
+            self.run(&mut bucket.bytes, bucket.element_size, signature, way, Some(&bucket.operation))?;
+        }
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        bytes: &mut [u8],
+        element_size: usize,
+        signature: CallSignature,
+        way: Way,
+        operation: Option<&Operation>,
+    ) -> Result<()> {
+        let len = bytes.len();
+        let (collective, root) = match way {
+            Way::Reduce => (plan::Collective::AllReduce, 0),
+            Way::Broadcast(root) => (plan::Collective::Broadcast, root),
+        };
+        let operation = operation.filter(|_| matches!(way, Way::Reduce));
+        let mut shape = self.shape::<u8>(collective, len / element_size, root, operation);
+        shape.element_size = element_size;
+        let collective = Collective { signature, shape, operation };
+        match way {
+            Way::Reduce => {
+                self.collect(&collective, bytes, Contribution::Each(len), 0..len, |gathered, bytes| {
+                    if let Some(operation) = operation {
+                        self.fold_small(operation, gathered, 0..len, bytes);
+                    }
+                })
+            }
+            Way::Broadcast(root) => {
+                let own = if self.rank == root { 0..len } else { 0..0 };
+                self.collect(&collective, bytes, Contribution::Only(root, len), own, |gathered, bytes| {
+                    bytes.copy_from_slice(gathered);
+                })
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Reduce,
+    Broadcast(Rank),
+}
+
+fn layout_error(error: CheckError<Error>) -> Error {
+    match error {
+        CheckError::Layout(error) => misuse(format!("the `Gradient` does not keep to its layout: {error}")),
+        CheckError::Visitor(error) => error,
+    }
+}
+
+/// The lengths known at run time only.
+struct Measure {
+    digest: LayoutDigest,
+    elements: u64,
+}
+
+impl FieldVisitor for Measure {
+    type Error = Error;
+
+    fn tensor<T, W, R>(
+        &mut self,
+        _: &'static Field,
+        tensor: &'static Tensor,
+        values: &mut [T],
+        _: &R,
+    ) -> Result<()>
+    where
+        T: ConvertTo<W>,
+        W: Element,
+        R: Reduction<W>,
+    {
+        if tensor.run_time_length {
+            self.digest = self.digest.length(values.len() as u64);
+        }
+        self.elements += values.len() as u64;
+        Ok(())
+    }
+}
+
+/// Small tensors that are reduced together.
+#[derive(Debug)]
+struct Bucket {
+    key: (Datatype, OperationId),
+    operation: Operation,
+    element_size: usize,
+    bytes: Vec<u8>,
+    /// Bytes that have been scattered.
+    scattered: usize,
+}
+
+/// The bucket of a tensor: by wire format and operation, or by the format in memory where nothing is reduced.
+fn key(way: Way, tensor: &Tensor) -> (Datatype, OperationId) {
+    match way {
+        Way::Reduce => (tensor.wire, tensor.operation),
+        Way::Broadcast(_) => (tensor.datatype, OperationId(0)),
+    }
+}
+
+/// Whether a tensor is long enough to be reduced where it is.
+fn in_place(way: Way, tensor: &Tensor, bytes: usize) -> bool {
+    bytes >= IN_PLACE && (tensor.wire == tensor.datatype || matches!(way, Way::Broadcast(_)))
+}
+
+/// First visit: reduces long tensors, gathers the others.
+struct Gather<'a> {
+    communicator: &'a Communicator,
+    way: Way,
+    base: CallSignature,
+    /// Collectives called so far.
+    calls: u64,
+    buckets: Vec<Bucket>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl FieldVisitor for Gather<'_> {
+    type Error = Error;
+
+    fn tensor<T, W, R>(
+        &mut self,
+        _: &'static Field,
+        tensor: &'static Tensor,
+        values: &mut [T],
+        reduction: &R,
+    ) -> Result<()>
+    where
+        T: ConvertTo<W>,
+        W: Element,
+        R: Reduction<W>,
+    {
+        let operation = Operation::new::<W, R>(reduction);
+        if in_place(self.way, tensor, size_of_val(values))
+            && let Some(bytes) = <T as Equivalence>::as_bytes_mut(values)
+        {
+            self.calls += 1;
+            let signature = CallSignature { bucket: self.calls, ..self.base };
+            return self.communicator.run(bytes, size_of::<T>(), signature, self.way, Some(&operation));
+        }
+        let key = key(self.way, tensor);
+        let index = self.buckets.iter().position(|bucket| bucket.key == key).unwrap_or_else(|| {
+            let mut bytes = self.spare.pop().unwrap_or_default();
+            bytes.clear();
+            let element_size = key.0.size();
+            self.buckets.push(Bucket { key, operation, element_size, bytes, scattered: 0 });
+            self.buckets.len() - 1
+        });
+        let bytes = &mut self.buckets[index].bytes;
+        match self.way {
+            Way::Reduce => append::<T, W>(values, bytes),
+            Way::Broadcast(_) => append::<T, T>(values, bytes),
+        }
+        Ok(())
+    }
+}
+
+/// Second visit: gives the gathered tensors their results.
+struct Scatter<'a> {
+    way: Way,
+    buckets: &'a mut Vec<Bucket>,
+}
+
+impl FieldVisitor for Scatter<'_> {
+    type Error = Error;
+
+    fn tensor<T, W, R>(
+        &mut self,
+        _: &'static Field,
+        tensor: &'static Tensor,
+        values: &mut [T],
+        _: &R,
+    ) -> Result<()>
+    where
+        T: ConvertTo<W>,
+        W: Element,
+        R: Reduction<W>,
+    {
+        if in_place(self.way, tensor, size_of_val(values)) {
+            return Ok(());
+        }
+        let key = key(self.way, tensor);
+        let len = values.len() * key.0.size();
+        let bucket = self.buckets.iter_mut().find(|bucket| bucket.key == key);
+        let bytes = bucket.and_then(|bucket| {
+            let start = bucket.scattered;
+            bucket.scattered += len;
+            bucket.bytes.get(start..start + len)
+        });
+        let Some(bytes) = bytes else {
+            return Err(misuse("the `Gradient` shows other tensors at every visit".to_owned()));
+        };
+        match self.way {
+            Way::Reduce => restore::<T, W>(bytes, values),
+            Way::Broadcast(_) => restore::<T, T>(bytes, values),
+        }
+        Ok(())
+    }
+}
+
+/// Elements converted at once, on the stack.
+const BLOCK: usize = 256;
+
+fn append<T: ConvertTo<W>, W: Element>(values: &[T], bytes: &mut Vec<u8>) {
+    let mut block = [W::default(); BLOCK];
+    for chunk in values.chunks(BLOCK) {
+        let block = &mut block[..chunk.len()];
+        T::convert_to(chunk, block);
+        bytes.extend_from_slice(zerocopy::IntoBytes::as_bytes(block));
+    }
+}
+
+fn restore<T: ConvertTo<W>, W: Element>(bytes: &[u8], values: &mut [T]) {
+    let mut block = [W::default(); BLOCK];
+    for (chunk, bytes) in values.chunks_mut(BLOCK).zip(bytes.chunks(BLOCK * size_of::<W>())) {
+        let block = &mut block[..chunk.len()];
+        zerocopy::IntoBytes::as_mut_bytes(block).copy_from_slice(bytes);
+        T::convert_from(block, chunk);
+    }
+}

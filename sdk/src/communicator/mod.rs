@@ -1,0 +1,170 @@
+//! The communicator: a group of ranks that call collectives together.
+
+mod call;
+mod collective;
+mod gradient;
+mod point_to_point;
+mod split;
+
+pub use point_to_point::{Received, Source};
+
+use crate::engine::{Calls, GroupId, Process};
+use crate::job::Job;
+use crate::plan::Determinism;
+use crate::{Rank, Result};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A group of ranks that call collectives together, in the same order.
+///
+/// A communicator may be sent to another thread, but not shared: two threads cannot interleave collectives on one. A
+/// [`duplicate`](Self::duplicate) for each thread is independent of the others.
+///
+/// Every call has a deadline, the [`timeout`](Self::timeout). All ranks must make the same calls: the
+/// signatures are compared before a byte of a buffer is written, and where they differ all ranks get
+/// [`Error::Mismatch`](crate::Error::Mismatch), their buffers are untouched, and the communicator remains usable. After any
+/// other error but `Misuse` it only repeats the first cause.
+pub struct Communicator {
+    job: Arc<Job>,
+    id: GroupId,
+    members: Arc<[Process]>,
+    rank: Rank,
+    calls: Arc<Calls>,
+    timeout: Cell<Option<Duration>>,
+    determinism: Cell<Determinism>,
+    /// Fused tensors, kept for the next step.
+    fused: RefCell<Vec<Vec<u8>>>,
+}
+
+impl Communicator {
+    pub(crate) fn new(job: Arc<Job>, id: GroupId, members: Arc<[Process]>, rank: Rank) -> Self {
+        let calls = Arc::new(Calls::default());
+        job.add_group(id, members.clone(), rank, calls.clone());
+        let timeout = Cell::new(Some(job.timeout()));
+        Self {
+            job,
+            id,
+            members,
+            rank,
+            calls,
+            timeout,
+            determinism: Cell::default(),
+            fused: RefCell::default(),
+        }
+    }
+
+    /// A communicator of one rank, without a launcher and without a network.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::System`](crate::Error::System) when the system refuses a descriptor.
+    pub fn single() -> Result<Self> {
+        Ok(Job::single()?.world())
+    }
+
+    /// The number of this rank, below [`size`](Self::size).
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// How many ranks there are.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The number of this rank among those of its host.
+    #[must_use]
+    pub fn local_rank(&self) -> usize {
+        self.local().take_while(|rank| *rank != self.rank).count()
+    }
+
+    /// How many ranks of the communicator run on this rank's host.
+    #[must_use]
+    pub fn local_size(&self) -> usize {
+        self.local().count()
+    }
+
+    /// The name of the host that a rank runs on; `None` for ranks that do not exist.
+    #[must_use]
+    pub fn host(&self, rank: Rank) -> Option<&str> {
+        self.members.get(rank).map(|process| self.job.host(*process))
+    }
+
+    /// What leads to a rank: `shm`, `tcp`, ...; `self` for this one, `None` for ranks that do not exist.
+    #[must_use]
+    pub fn path(&self, rank: Rank) -> Option<&'static str> {
+        self.members.get(rank).map(|process| self.job.path(*process))
+    }
+
+    /// How long a call may take before it ends with [`Error::TimedOut`](crate::Error::TimedOut). `None`: for ever.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout.get()
+    }
+
+    /// Changes the deadline of the calls to come.
+    pub fn set_timeout(&self, timeout: Option<Duration>) {
+        self.timeout.set(timeout);
+    }
+
+    /// How much may change before the bits of results do.
+    #[must_use]
+    pub fn determinism(&self) -> Determinism {
+        self.determinism.get()
+    }
+
+    /// Asks for more or less determinism. All ranks must ask for the same before the same call.
+    pub fn set_determinism(&self, determinism: Determinism) {
+        self.determinism.set(determinism);
+    }
+
+    /// A handle by which any thread can end the calls of all ranks.
+    #[must_use]
+    pub fn abort_handle(&self) -> AbortHandle {
+        AbortHandle { job: self.job.clone() }
+    }
+
+    fn local(&self) -> impl Iterator<Item = Rank> {
+        let own = self.members[self.rank];
+        (0..self.size()).filter(move |rank| self.job.same_host(own, self.members[*rank]))
+    }
+}
+
+impl Drop for Communicator {
+    fn drop(&mut self) {
+        self.job.remove_group(self.id);
+    }
+}
+
+impl fmt::Debug for Communicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Communicator")
+            .field("rank", &self.rank)
+            .field("size", &self.size())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Ends the calls of all ranks, from any thread.
+#[derive(Clone)]
+pub struct AbortHandle {
+    job: Arc<Job>,
+}
+
+impl AbortHandle {
+    /// Every call of every rank, on every communicator of the job, ends with
+    /// [`Error::Aborted`](crate::Error::Aborted) and says `reason`.
+    pub fn abort(&self, reason: &str) {
+        self.job.abort(reason);
+    }
+}
+
+impl fmt::Debug for AbortHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AbortHandle").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,78 @@
+//! Communicators made of communicators.
+
+use super::Communicator;
+use super::call::Collective;
+use crate::engine::{Contribution, GroupId, Process};
+use crate::plan;
+use crate::{Rank, Result};
+use gradwire_schema::layout::fingerprint_of_name;
+use gradwire_schema::{CallSignature, LayoutDigest};
+use std::sync::Arc;
+
+impl Communicator {
+    /// A communicator of the same ranks, whose calls are independent of this one's. All ranks call it.
+    ///
+    /// # Errors
+    ///
+    /// Those of every collective.
+    pub fn duplicate(&self) -> Result<Self> {
+        let signature = CallSignature::new(gradwire_schema::Collective::Duplicate);
+        let sequence = self.calls.count();
+        self.exchange(signature, &mut [])?;
+        Ok(self.derive(sequence, 0, self.members.clone(), self.rank))
+    }
+
+    /// Splits the ranks: those that pass the same `colour` form a communicator, ordered by `key`, then by their rank here.
+    /// A rank that passes `None` is in none of them. All ranks call it.
+    ///
+    /// # Errors
+    ///
+    /// Those of every collective.
+    pub fn split(&self, colour: Option<u32>, key: i64) -> Result<Option<Self>> {
+        let signature = CallSignature::new(gradwire_schema::Collective::Split);
+        let sequence = self.calls.count();
+        // Colour, whether there is one, key: 16 bytes a rank.
+        let mut all = vec![0; self.size() * ENTRY];
+        let own = self.rank * ENTRY..(self.rank + 1) * ENTRY;
+        all[own.clone()][..4].copy_from_slice(&colour.unwrap_or(0).to_le_bytes());
+        all[own.clone()][4] = u8::from(colour.is_some());
+        all[own][8..].copy_from_slice(&key.to_le_bytes());
+        self.exchange(signature, &mut all)?;
+        let Some(colour) = colour else { return Ok(None) };
+        let mut ranks: Vec<(i64, Rank)> = all
+            .chunks_exact(ENTRY)
+            .enumerate()
+            .filter(|(_, entry)| entry[4] == 1 && entry[..4] == colour.to_le_bytes())
+            .map(|(rank, entry)| (entry[8..].try_into().map_or(0, i64::from_le_bytes), rank))
+            .collect();
+        ranks.sort_unstable();
+        let rank = ranks.iter().take_while(|(_, rank)| *rank != self.rank).count();
+        let members: Arc<[Process]> = ranks.iter().map(|(_, rank)| self.members[*rank]).collect();
+        Ok(Some(self.derive(sequence, u64::from(colour) + 1, members, rank)))
+    }
+
+    /// Every rank contributes its block of `all` and gets the others'.
+    fn exchange(&self, signature: CallSignature, all: &mut [u8]) -> Result<()> {
+        let block = all.len() / self.size();
+        let shape = self.shape::<u8>(plan::Collective::AllGather, block, 0, None);
+        let own = block * self.rank..block * (self.rank + 1);
+        let collective = Collective { signature, shape, operation: None };
+        self.collect(&collective, all, Contribution::Each(block), own, |gathered, all| {
+            all.copy_from_slice(gathered)
+        })
+    }
+
+    /// The communicator that all its members derive alike: its number is a hash of where it comes from.
+    fn derive(&self, sequence: u64, part: u64, members: Arc<[Process]>, rank: Rank) -> Self {
+        let id = LayoutDigest::new(fingerprint_of_name("communicator"))
+            .length(self.id.0)
+            .length(sequence)
+            .length(part);
+        let derived = Self::new(self.job.clone(), GroupId(id.finish()), members, rank);
+        derived.set_timeout(self.timeout());
+        derived.set_determinism(self.determinism());
+        derived
+    }
+}
+
+const ENTRY: usize = 16;

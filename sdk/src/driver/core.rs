@@ -1,0 +1,146 @@
+//! What is behind the driver's lock: the engine, the transports, and the results nobody has fetched yet.
+
+use super::wires::Wires;
+use crate::Error;
+use crate::engine::{Engine, Key, Outcome};
+use gradwire_transport::{Activity, Event, EventRef, Events};
+use std::any::Any;
+use std::collections::HashMap;
+use std::task::Waker;
+use std::time::Instant;
+
+/// Turned by one thread at a time.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) engine: Engine,
+    pub(crate) wires: Wires,
+    events: Events,
+    results: HashMap<Key, Result<Outcome, Error>>,
+    wakers: HashMap<Key, Waker>,
+    /// Operations whose results nobody wants, with what must live until they have ended.
+    detached: HashMap<Key, Box<dyn Any + Send>>,
+    /// A transport broke as a whole.
+    broken: Option<Error>,
+}
+
+impl Core {
+    pub(crate) fn new(engine: Engine, wires: Wires) -> Self {
+        Self {
+            engine,
+            wires,
+            events: Events::new(),
+            results: HashMap::new(),
+            wakers: HashMap::new(),
+            detached: HashMap::new(),
+            broken: None,
+        }
+    }
+
+    /// One turn of the crank: whatever has arrived is handled, whatever can be sent is sent.
+    pub(crate) fn turn(&mut self, now: Instant) -> Activity {
+        self.engine.set_now(now);
+        let mut activity = Activity::Idle;
+        for index in 0..self.wires.carriers.len() {
+            self.events.clear();
+            match self.wires.carriers[index].transport.progress(now, &mut self.events) {
+                Ok(moved) => activity = activity.or(moved),
+                Err(error) => self.break_down(&error),
+            }
+            let events = std::mem::take(&mut self.events);
+            if !events.is_empty() {
+                activity = Activity::Busy;
+                events.iter().for_each(|event| self.handle(index, &event));
+            }
+            self.events = events;
+        }
+        if activity == Activity::Busy {
+            self.engine.advance_all(&mut self.wires);
+        }
+        if self.engine.deadline().is_some_and(|deadline| deadline <= now) {
+            self.engine.tick(now, &mut self.wires);
+            activity = Activity::Busy;
+        }
+        self.collect();
+        activity
+    }
+
+    /// Sorts finished operations to those who wait for them. Called after everything that may end one.
+    pub(crate) fn collect(&mut self) {
+        for (key, result) in self.engine.finished() {
+            if self.detached.remove(&key).is_some() {
+                continue;
+            }
+            self.results.insert(key, result);
+            if let Some(waker) = self.wakers.remove(&key) {
+                waker.wake();
+            }
+        }
+    }
+
+    /// The result of an operation, once.
+    pub(crate) fn take(&mut self, key: Key) -> Option<Result<Outcome, Error>> {
+        self.results.remove(&key).or_else(|| self.broken.clone().map(Err))
+    }
+
+    pub(crate) fn has_results(&self) -> bool {
+        !self.results.is_empty()
+    }
+
+    /// Wakes a task when the operation has ended.
+    pub(crate) fn wake_for(&mut self, key: Key, waker: &Waker) {
+        self.wakers.insert(key, waker.clone());
+    }
+
+    /// Nobody will ask for the result; `memory` is dropped once the operation has ended.
+    pub(crate) fn detach(&mut self, key: Key, memory: Box<dyn Any + Send>) {
+        self.wakers.remove(&key);
+        if self.results.remove(&key).is_none() {
+            self.detached.insert(key, memory);
+        }
+    }
+
+    /// When the crank must be turned even if nothing arrives.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let transports = self.wires.carriers.iter().filter_map(|carrier| carrier.transport.deadline());
+        transports.chain(self.engine.deadline()).min()
+    }
+
+    /// Tells the transports that this thread will sleep. `false`: do not.
+    pub(crate) fn prepare_sleep(&mut self) -> bool {
+        self.wires.carriers.iter_mut().all(|carrier| carrier.transport.prepare_sleep())
+    }
+
+    fn handle(&mut self, carrier: usize, event: &EventRef<'_>) {
+        let (engine, wires) = (&mut self.engine, &mut self.wires);
+        match event {
+            EventRef::Received(peer, _, bytes) => {
+                // Nothing in it: only a wake-up call.
+                if let Some(process) = wires.process(carrier, *peer)
+                    && !bytes.is_empty()
+                {
+                    engine.receive(process, bytes, wires);
+                }
+            }
+            EventRef::Other(Event::Notified(peer, notice)) => {
+                if let Some(process) = wires.process(carrier, *peer) {
+                    engine.notified(process, *notice, wires);
+                }
+            }
+            EventRef::Other(Event::Done(token)) => engine.put_done(*token, wires),
+            EventRef::Other(Event::PeerLost(peer, reason)) => {
+                if let Some(process) = wires.process(carrier, *peer) {
+                    engine.lost(process, reason.to_string().into(), wires);
+                }
+            }
+            // A failed put belongs to a lost peer, whose event follows, or to an operation that has ended.
+            other => tracing::trace!(?other, "transport event"),
+        }
+    }
+
+    fn break_down(&mut self, error: &gradwire_transport::TransportError) {
+        if self.broken.is_none() {
+            tracing::error!(%error, "a transport broke");
+            self.broken = Some(Error::System(format!("a transport broke: {error}").into()));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! One driver per process: it owns the transports and turns the crank.
+//!
+//! Whoever waits for an operation turns the crank itself; when nothing moves it spins briefly, yields for some tens of
+//! microseconds, then sleeps until a transport has work. One thread sleeps on the transports at a time, the others
+//! on a condition variable, and are handed the crank when the sleeper leaves. A service thread sleeps there when no
+//! caller does: timers, heartbeats, futures and answers to peers go on during long computation, at no cost.
+
+mod core;
+mod patience;
+mod service;
+mod sleeper;
+mod wires;
+
+pub(crate) use self::core::Core;
+pub(crate) use patience::Patience;
+pub(crate) use wires::{Route, Wires};
+
+use crate::Result;
+use crate::engine::{Begin, Key, Outcome, Process, Work};
+use gradwire_transport::Activity;
+use patience::Next;
+use sleeper::Sleeper;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a process that leaves hands its last messages to the system.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The driver, and the thread that stands in for absent callers.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    shared: Arc<Shared>,
+    service: Option<JoinHandle<()>>,
+}
+
+/// What callers and the service thread share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    core: Mutex<Core>,
+    /// Rung when the crank is free, or somebody's operation may have ended.
+    handed: Condvar,
+    sleeper: Sleeper,
+    /// Threads inside a blocking call that has begun to wait.
+    callers: AtomicUsize,
+    /// Threads that wait for the condition variable.
+    waiting: AtomicUsize,
+    stop: AtomicBool,
+    /// More ranks than cores on this host: waiting threads give way at once.
+    crowded: bool,
+}
+
+impl Driver {
+    /// Takes over connected transports. `crowded`: ranks share cores.
+    pub(crate) fn new(core: Core, crowded: bool, with_service: bool) -> Result<Self> {
+        let sleeper = Sleeper::new(&core.wires)?;
+        let shared = Arc::new(Shared {
+            core: Mutex::new(core),
+            handed: Condvar::new(),
+            sleeper,
+            callers: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+            crowded,
+        });
+        let service = if with_service { Some(service::spawn(&shared)?) } else { None };
+        Ok(Self { shared, service })
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
+
+impl Drop for Driver {
+    /// Says goodbye and closes the connections in good order, within a bounded time. Nothing here waits for peers.
+    fn drop(&mut self) {
+        // Ordered with the service thread's claim: either it sees `stop`, or it is seen asleep here.
+        self.shared.stop.store(true, Ordering::SeqCst);
+        self.shared.sleeper.wake();
+        self.shared.handed.notify_all();
+        if let Some(service) = self.service.take() {
+            // It has no way to panic that would not be a bug already reported.
+            let _ = service.join();
+        }
+        let mut core = self.shared.lock();
+        let Core { engine, wires, .. } = &mut *core;
+        engine.goodbye(wires);
+        let end = Instant::now() + FAREWELL;
+        while !core.engine.is_idle() && Instant::now() < end {
+            if core.turn(Instant::now()) == Activity::Idle {
+                std::thread::yield_now();
+            }
+        }
+        core.wires.disconnect_all();
+        let mut quiet = 0;
+        while quiet < 2 && Instant::now() < end {
+            quiet = if core.turn(Instant::now()) == Activity::Idle { quiet + 1 } else { 0 };
+        }
+    }
+}
+
+impl Shared {
+    /// The crank. A thread that panicked while turning it left nothing half done that matters more than the panic.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts an operation. Whoever drives next goes on with it.
+    pub(crate) fn begin(&self, begin: Begin, work: Work) -> Key {
+        let mut core = self.lock();
+        let Core { engine, wires, .. } = &mut *core;
+        let key = engine.begin(begin, work, wires);
+        core.collect();
+        key
+    }
+
+    /// Ends an operation, if it is still under way, and forgets its result.
+    pub(crate) fn cancel(&self, key: Key) {
+        let mut core = self.lock();
+        let Core { engine, wires, .. } = &mut *core;
+        engine.cancel(key, wires);
+        core.collect();
+        let _ = core.take(key);
+    }
+
+    /// Waits for an operation.
+    pub(crate) fn wait(&self, key: Key) -> Result<Outcome> {
+        self.wait_until(|core| core.take(key))
+    }
+
+    /// Turns the crank until `ended` has something. Its deadlines are the operations' own.
+    pub(crate) fn wait_until<T>(&self, mut ended: impl FnMut(&mut Core) -> Option<T>) -> T {
+        let _caller = self.enter();
+        let mut patience = Patience::new(self.crowded);
+        let mut core = self.lock();
+        loop {
+            if let Some(result) = ended(&mut core) {
+                self.hand_on(&core);
+                return result;
+            }
+            if core.turn(Instant::now()) == Activity::Busy {
+                patience.reset();
+                continue;
+            }
+            self.hand_on(&core);
+            match patience.next() {
+                Next::Spin => std::hint::spin_loop(),
+                Next::Yield => {
+                    drop(core);
+                    std::thread::yield_now();
+                    core = self.lock();
+                }
+                Next::Sleep => core = self.sleep(core, None),
+            }
+        }
+    }
+
+    /// Tells others that something may have ended for them.
+    fn hand_on(&self, core: &Core) {
+        if core.has_results() {
+            self.nudge();
+        }
+    }
+
+    /// Counts a caller; the service thread keeps out of the way meanwhile.
+    pub(crate) fn enter(&self) -> Caller<'_> {
+        self.callers.fetch_add(1, Ordering::Relaxed);
+        Caller { shared: self }
+    }
+
+    /// Sleeps until there may be something to do, but not beyond `limit`.
+    pub(crate) fn sleep<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        limit: Option<Instant>,
+    ) -> MutexGuard<'a, Core> {
+        let deadline = core.deadline().into_iter().chain(limit).min();
+        if !self.sleeper.claim() {
+            // Somebody sleeps on the transports already: the service thread makes room at once.
+            self.sleeper.wake_if_service();
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            let timeout =
+                deadline.map_or(Duration::from_secs(1), |at| at.saturating_duration_since(Instant::now()));
+            let (guard, _) = self.handed.wait_timeout(core, timeout).unwrap_or_else(PoisonError::into_inner);
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            return guard;
+        }
+        if core.prepare_sleep() {
+            drop(core);
+            self.sleeper.sleep(deadline);
+            core = self.lock();
+        }
+        self.sleeper.leave();
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.handed.notify_all();
+        }
+        core
+    }
+
+    /// Makes the thread that sleeps look around: something was started or ended elsewhere.
+    pub(crate) fn nudge(&self) {
+        self.sleeper.wake();
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.handed.notify_all();
+        }
+    }
+
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
+    /// Sends a message with nothing in it: it rings the bell of a process that sleeps.
+    pub(crate) fn ring(&self, process: Process) {
+        use crate::engine::Port;
+        let _ = self.lock().wires.send(process, &[]);
+    }
+}
+
+/// A thread inside a blocking call.
+#[derive(Debug)]
+pub(crate) struct Caller<'a> {
+    shared: &'a Shared,
+}
+
+impl Drop for Caller<'_> {
+    fn drop(&mut self) {
+        let last = self.shared.callers.fetch_sub(1, Ordering::Relaxed) == 1;
+        // Operations that nobody waits for go on in the service thread.
+        if last && !self.shared.lock().engine.is_idle() {
+            self.shared.handed.notify_all();
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! All transports of the process, and which of them leads to whom.
+
+use crate::buffer::Span;
+use crate::engine::{Port, Process, Sent, Staging};
+use crate::plan::Links;
+use gradwire_transport::{
+    Allocation, Capabilities, Direct, ImportError, Limits, Linger, Peer, Posted, Put, Region, RegionKey,
+    RegisterError, RemoteRegion, Tag, Transport, TransportError,
+};
+use std::collections::HashMap;
+
+/// Everything is told apart by frame headers: transports need no label.
+const TAG: Tag = Tag(0);
+
+/// A transport with the library memory it lends.
+#[derive(Debug)]
+pub(crate) struct Carrier {
+    pub(crate) transport: Box<dyn Transport>,
+    processes: HashMap<Peer, Process>,
+    blocks: HashMap<Region, Allocation>,
+    /// Blocks that may be lent again, by length.
+    idle: HashMap<usize, Vec<Staging>>,
+}
+
+/// Where a process is reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Route {
+    pub(crate) carrier: usize,
+    pub(crate) peer: Peer,
+}
+
+/// All transports.
+#[derive(Debug, Default)]
+pub(crate) struct Wires {
+    pub(crate) carriers: Vec<Carrier>,
+    /// By process; `None` for ourselves. A route outlives the connection: regions are given back through it.
+    routes: Vec<Option<Route>>,
+    peers: u32,
+}
+
+impl Wires {
+    pub(crate) fn new(processes: usize) -> Self {
+        Self { carriers: Vec::new(), routes: vec![None; processes], peers: 0 }
+    }
+
+    pub(crate) fn add(&mut self, transport: Box<dyn Transport>) -> usize {
+        let carrier =
+            Carrier { transport, processes: HashMap::new(), blocks: HashMap::new(), idle: HashMap::new() };
+        self.carriers.push(carrier);
+        self.carriers.len() - 1
+    }
+
+    /// A name for a process on a transport, never used before.
+    pub(crate) fn name(&mut self, carrier: usize, process: Process) -> Peer {
+        self.peers += 1;
+        let peer = Peer::new(process, self.peers);
+        self.carriers[carrier].processes.insert(peer, process);
+        peer
+    }
+
+    /// Leads to a process by this route from now on.
+    pub(crate) fn set_route(&mut self, process: Process, route: Option<Route>) {
+        if let Some(slot) = self.routes.get_mut(process as usize) {
+            *slot = route;
+        }
+    }
+
+    pub(crate) fn route(&self, process: Process) -> Option<Route> {
+        self.routes.get(process as usize).copied().flatten()
+    }
+
+    pub(crate) fn process(&self, carrier: usize, peer: Peer) -> Option<Process> {
+        self.carriers.get(carrier)?.processes.get(&peer).copied()
+    }
+
+    /// What leads to a process: `shm`, `tcp`, ...
+    pub(crate) fn name_of(&self, process: Process) -> &'static str {
+        self.route(process).map_or("self", |route| self.carriers[route.carrier].transport.name())
+    }
+
+    /// The carrier whose memory peers map, if there is one.
+    pub(crate) fn direct_carrier(&self) -> Option<usize> {
+        self.carriers
+            .iter()
+            .position(|carrier| carrier.transport.capabilities().contains(Capabilities::DIRECT))
+    }
+
+    /// The mapping of a region of a process.
+    pub(crate) fn direct(&self, process: Process, region: RemoteRegion) -> Option<Direct> {
+        self.carriers.get(self.route(process)?.carrier)?.transport.direct(region)
+    }
+
+    /// The links of the cost model: nominal, so that all processes compute the same from the same transports.
+    pub(crate) fn links(&self) -> Links {
+        // The slowest transport in use decides what a collective over all of them costs.
+        let slowest = self
+            .carriers
+            .iter()
+            .map(|carrier| carrier.transport.limits())
+            .max_by_key(|limits| limits.latency)
+            .unwrap_or(&Limits::MODEST);
+        Links::new(slowest.latency, slowest.bandwidth)
+    }
+
+    /// Ends all connections in good order.
+    pub(crate) fn disconnect_all(&mut self) {
+        for process in 0..self.routes.len() as Process {
+            if let Some(route) = self.route(process) {
+                self.carriers[route.carrier].transport.disconnect(route.peer, Linger::Flush);
+            }
+        }
+        self.routes.fill(None);
+    }
+
+    fn at(&mut self, process: Process) -> Option<(Peer, &mut Carrier)> {
+        let route = self.route(process)?;
+        Some((route.peer, self.carriers.get_mut(route.carrier)?))
+    }
+}
+
+/// The loss of a peer is reported by an event; until it comes the engine may go on as if all went well.
+fn taken(posted: Result<Posted, TransportError>) -> Sent {
+    match posted {
+        Ok(Posted::Full) => Sent::Full,
+        Ok(Posted::Queued) => Sent::Taken,
+        Err(error) => {
+            tracing::debug!(%error, "not sent");
+            Sent::Taken
+        }
+    }
+}
+
+impl Port for Wires {
+    fn message_limit(&self, peer: Process) -> usize {
+        self.route(peer).map_or(0, |route| self.carriers[route.carrier].transport.limits().send)
+    }
+
+    fn put_limit(&self, peer: Process) -> usize {
+        self.route(peer).map_or(0, |route| self.carriers[route.carrier].transport.limits().put)
+    }
+
+    fn send(&mut self, peer: Process, bytes: &[u8]) -> Sent {
+        self.at(peer).map_or(Sent::Taken, |(peer, carrier)| taken(carrier.transport.send(peer, TAG, bytes)))
+    }
+
+    fn register(&mut self, peer: Process, span: Span) -> Result<(Region, Option<RegionKey>), RegisterError> {
+        let (_, carrier) = self.at(peer).ok_or(RegisterError::Unsupported)?;
+        let region = carrier.transport.register(&span.memory())?;
+        let revocable = carrier.transport.capabilities().contains(Capabilities::REVOKE);
+        let key = if revocable { carrier.transport.export(region) } else { None };
+        Ok((region, key))
+    }
+
+    fn deregister(&mut self, peer: Process, region: Region) {
+        if let Some((_, carrier)) = self.at(peer) {
+            carrier.transport.deregister(region);
+        }
+    }
+
+    fn lend(&mut self, peer: Process, len: usize) -> Result<Staging, RegisterError> {
+        let (_, carrier) = self.at(peer).ok_or(RegisterError::Unsupported)?;
+        if let Some(staging) = carrier.idle.get_mut(&len).and_then(Vec::pop) {
+            return Ok(staging);
+        }
+        let (region, allocation) = carrier.transport.allocate(len)?;
+        let Some(key) = carrier.transport.export(region) else {
+            carrier.transport.deregister(region);
+            return Err(RegisterError::Unsupported);
+        };
+        let staging = Staging { region, key, span: Span::of_allocation(&allocation) };
+        carrier.blocks.insert(region, allocation);
+        Ok(staging)
+    }
+
+    fn reclaim(&mut self, peer: Process, staging: Staging, clean: bool) {
+        let Some((_, carrier)) = self.at(peer) else { return };
+        if clean {
+            carrier.idle.entry(staging.span.len()).or_default().push(staging);
+        } else {
+            carrier.transport.deregister(staging.region);
+            carrier.blocks.remove(&staging.region);
+        }
+    }
+
+    fn import(&mut self, peer: Process, key: &RegionKey) -> Result<RemoteRegion, ImportError> {
+        let (peer, carrier) = self.at(peer).ok_or(ImportError::NotConnected)?;
+        carrier.transport.import(peer, key)
+    }
+
+    fn release(&mut self, peer: Process, region: RemoteRegion) {
+        if let Some((_, carrier)) = self.at(peer) {
+            carrier.transport.release(region);
+        }
+    }
+
+    fn put(&mut self, peer: Process, put: &Put) -> Sent {
+        self.at(peer).map_or(Sent::Taken, |(_, carrier)| taken(carrier.transport.put(put)))
+    }
+
+    fn expel(&mut self, peer: Process) {
+        if let Some((name, carrier)) = self.at(peer) {
+            carrier.transport.disconnect(name, Linger::Drop);
+        }
+    }
+}

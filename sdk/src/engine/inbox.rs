@@ -1,0 +1,241 @@
+//! What transports report, sorted to the operations it belongs to.
+
+use super::group::GroupId;
+use super::message::{Body, Envelope, POINT_TO_POINT, Pattern, SendingState};
+use super::port::{Port, Process};
+use super::transfer::{Breach, Opening};
+use super::{Engine, Key, Letter};
+use gradwire_schema::{FrameHeader, FrameKind};
+use gradwire_transport::{Notice, Token};
+
+/// Frames of one process that are kept for communicators and calls that do not exist here yet. A member of the job can
+/// be ahead by some calls; one that is ahead by more than this has lost its way.
+const MAX_EARLY: usize = 4096;
+
+impl Engine {
+    /// A message from a process.
+    pub(crate) fn receive(&mut self, process: Process, bytes: &[u8], port: &mut dyn Port) {
+        let frame = FrameHeader::read(bytes).and_then(|(header, rest)| Ok((header, header.payload(rest)?)));
+        let Ok((header, payload)) = frame else {
+            return self.expel(process, Breach("it sent a malformed frame"), port);
+        };
+        match header.kind {
+            FrameKind::Goodbye => self.departed(process),
+            FrameKind::Abort => self.aborted(process, &header, payload, port),
+            _ => self.dispatch(process, &header, payload, port),
+        }
+    }
+
+    /// A put of a process has arrived.
+    pub(crate) fn notified(&mut self, process: Process, notice: Notice, port: &mut dyn Port) {
+        if let Some(owner) = self.slots.owner(notice.slot())
+            && let Some(operation) = self.operations.get_mut(&owner.operation)
+        {
+            operation.notified(owner, process, notice.segment());
+            self.advance(owner.operation, port);
+        }
+    }
+
+    /// A put of ours has left.
+    pub(crate) fn put_done(&mut self, token: Token, port: &mut dyn Port) {
+        let key = Key((token.0 >> 32) as u32);
+        if let Some(operation) = self.operations.get_mut(&key) {
+            operation.put_done(token.0 as u32, port);
+            self.advance(key, port);
+        }
+    }
+
+    /// A frame of a communicator.
+    pub(super) fn dispatch(
+        &mut self,
+        process: Process,
+        header: &FrameHeader,
+        payload: &[u8],
+        port: &mut dyn Port,
+    ) {
+        let id = GroupId::of(header);
+        let Some(group) = self.groups.get_mut(&id) else {
+            if self.strangers.len() >= MAX_EARLY {
+                return self.expel(
+                    process,
+                    Breach("it sent too much to communicators that do not exist"),
+                    port,
+                );
+            }
+            let mut bytes = header.encode().to_vec();
+            bytes.extend_from_slice(payload);
+            return self.strangers.push((process, bytes));
+        };
+        let Some(rank) = group.rank_of(process).filter(|rank| *rank as u32 == header.source) else {
+            return self.expel(process, Breach("it spoke for a rank that is not its own"), port);
+        };
+        let result = match header.kind {
+            FrameKind::Agree | FrameKind::Mismatch => self.agree(id, process, rank, header, payload, port),
+            FrameKind::Eager | FrameKind::Ready => self.data(id, rank, header, payload, port),
+            FrameKind::Credit if header.sequence & POINT_TO_POINT == 0 => {
+                self.data(id, rank, header, payload, port)
+            }
+            FrameKind::Credit | FrameKind::ReadyToReceive => self.opened(process, header, payload, port),
+            FrameKind::Message | FrameKind::RequestToSend => {
+                self.message(id, process, rank, header, payload, port);
+                Ok(())
+            }
+            FrameKind::Probe => {
+                self.answer(id, process, header, port);
+                Ok(())
+            }
+            FrameKind::ProbeReply => {
+                self.answered(id, rank, header);
+                Ok(())
+            }
+            _ => Err(Breach("it sent a frame that makes no sense here")),
+        };
+        if let Err(breach) = result {
+            self.expel(process, breach, port);
+        }
+    }
+
+    fn agree(
+        &mut self,
+        id: GroupId,
+        process: Process,
+        rank: usize,
+        header: &FrameHeader,
+        payload: &[u8],
+        port: &mut dyn Port,
+    ) -> Result<(), Breach> {
+        let Some(group) = self.groups.get_mut(&id) else { return Ok(()) };
+        let Some(&key) = group.active.get(&header.sequence) else {
+            if header.sequence < group.begun {
+                // The call has failed here; the cause is on its way to the peer.
+                return Ok(());
+            }
+            let kept: usize = group.early.values().map(Vec::len).sum();
+            if kept >= MAX_EARLY * group.members.len() {
+                return Err(Breach("it is too many calls ahead"));
+            }
+            group.early.entry(header.sequence).or_default().push((process, *header, payload.to_vec()));
+            return Ok(());
+        };
+        if let Some(agreement) = self.operations.get_mut(&key).and_then(super::Operation::agreement) {
+            agreement.hear(rank, header, payload)?;
+        }
+        self.advance(key, port);
+        Ok(())
+    }
+
+    fn data(
+        &mut self,
+        id: GroupId,
+        rank: usize,
+        header: &FrameHeader,
+        payload: &[u8],
+        port: &mut dyn Port,
+    ) -> Result<(), Breach> {
+        let active = self.groups.get(&id).and_then(|group| group.active.get(&header.sequence)).copied();
+        // Without the operation: it has failed here, and the cause is on its way to the peer.
+        let Some(key) = active else { return Ok(()) };
+        if let Some(operation) = self.operations.get_mut(&key) {
+            operation.data(rank, header, payload)?;
+        }
+        self.advance(key, port);
+        Ok(())
+    }
+
+    /// The receiver of one of our long messages opened its memory, or has room for more.
+    fn opened(
+        &mut self,
+        process: Process,
+        header: &FrameHeader,
+        payload: &[u8],
+        port: &mut dyn Port,
+    ) -> Result<(), Breach> {
+        let key = Key(header.sequence as u32);
+        let Some(sending) = self.operations.get_mut(&key).and_then(super::Operation::sending) else {
+            return Ok(());
+        };
+        let SendingState::Long(outgoing) = &mut sending.state else { return Ok(()) };
+        if outgoing.peer != process {
+            return Err(Breach("it answered a message that was not for it"));
+        }
+        if header.kind == FrameKind::Credit {
+            outgoing.credit(header.offset)?;
+        } else {
+            let opening = Opening::decode(payload).ok_or(Breach("its region key is cut off"))?;
+            outgoing.open(header, opening)?;
+        }
+        self.advance(key, port);
+        Ok(())
+    }
+
+    fn message(
+        &mut self,
+        id: GroupId,
+        process: Process,
+        source: usize,
+        header: &FrameHeader,
+        payload: &[u8],
+        port: &mut dyn Port,
+    ) {
+        let (len, body) = if header.kind == FrameKind::Message {
+            (payload.len(), Body::Here(payload.to_vec()))
+        } else {
+            (usize::try_from(header.offset).unwrap_or(usize::MAX), Body::Announced(header.sequence))
+        };
+        let envelope = Envelope { source, process, tag: header.tag, kind: header.signature, len, body };
+        self.deliver(id, envelope, port);
+    }
+
+    /// Hands a message to the first receive that wants it, or keeps it.
+    pub(super) fn deliver(&mut self, id: GroupId, envelope: Envelope, port: &mut dyn Port) {
+        let Some(group) = self.groups.get_mut(&id) else { return };
+        let wanted =
+            group.posted.iter().position(|(_, pattern)| pattern.matches(envelope.source, envelope.tag));
+        match wanted.and_then(|index| group.posted.remove(index)) {
+            Some((key, _)) => self.match_up(key, envelope, port),
+            None => group.unexpected.push_back(envelope),
+        }
+    }
+
+    /// A new receive: takes the first message that fits, or waits for one.
+    pub(super) fn post_receive(&mut self, key: Key, pattern: Pattern, port: &mut dyn Port) {
+        let Some(id) = self.operations.get(&key).map(|operation| operation.begin.group) else { return };
+        let Some(group) = self.groups.get_mut(&id) else { return };
+        let there =
+            group.unexpected.iter().position(|envelope| pattern.matches(envelope.source, envelope.tag));
+        match there.and_then(|index| group.unexpected.remove(index)) {
+            Some(envelope) => self.match_up(key, envelope, port),
+            None => group.posted.push_back((key, pattern)),
+        }
+    }
+
+    fn match_up(&mut self, key: Key, envelope: Envelope, port: &mut dyn Port) {
+        let process = envelope.process;
+        let taken = self
+            .operations
+            .get_mut(&key)
+            .and_then(super::Operation::receiving)
+            .map(|receiving| receiving.take(envelope));
+        if let Some(Err(breach)) = taken {
+            return self.expel(process, breach, port);
+        }
+        self.advance(key, port);
+    }
+
+    fn answer(&mut self, id: GroupId, process: Process, header: &FrameHeader, port: &mut dyn Port) {
+        let Some(group) = self.groups.get(&id) else { return };
+        let mut reply = *header;
+        reply.kind = FrameKind::ProbeReply;
+        (reply.source, reply.offset) = (group.rank as u32, group.calls.count());
+        self.post(Letter { to: process, bytes: reply.encode().to_vec() }, port);
+    }
+
+    fn answered(&mut self, id: GroupId, rank: usize, header: &FrameHeader) {
+        let asked = self.operations.values_mut().filter(|operation| operation.begin.group == id);
+        for operation in asked {
+            if let Some(answer) = operation.answers.get_mut(rank) {
+                *answer = Some(header.offset);
+            }
+        }
+    }
+}

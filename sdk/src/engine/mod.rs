@@ -1,0 +1,284 @@
+//! What happens on the network, without the network: events in, messages and puts out.
+//!
+//! The engine owns every operation that crosses a transport: agreement on what is called, plans, point-to-point
+//! messages, time-outs, and the first cause when something goes wrong. It reads no clock, opens no socket and
+//! owns no thread; the driver feeds it and carries out what it asks of the [`Port`].
+
+mod agreement;
+mod fault;
+mod flow;
+mod group;
+mod inbox;
+mod message;
+mod operation;
+mod port;
+mod slot;
+mod timeout;
+mod transfer;
+
+pub(crate) use agreement::Contribution;
+pub(crate) use fault::Fault;
+pub(crate) use flow::Job;
+pub(crate) use group::{Calls, GroupId};
+pub(crate) use message::Pattern;
+use message::{Body, Envelope};
+pub(crate) use operation::{Outcome, Work};
+pub(crate) use port::{Port, Process, Sent, Staging};
+
+use crate::{Error, Rank};
+use gradwire_schema::CallSignature;
+use group::Group;
+use operation::Operation;
+use slot::Slots;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// An operation under way, never reused.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct Key(pub(crate) u32);
+
+/// A message that waits until the port takes it.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    pub(crate) to: Process,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// The call that an operation belongs to.
+#[derive(Clone, Debug)]
+pub(crate) struct Begin {
+    pub(crate) group: GroupId,
+    /// The number of the collective; ignored by point-to-point operations.
+    pub(crate) sequence: u64,
+    pub(crate) signature: CallSignature,
+    pub(crate) started: Instant,
+    /// `None` waits for ever.
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// All operations of a process.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    own: Process,
+    groups: HashMap<GroupId, Group>,
+    /// In the order they were started, which is the order they are advanced in.
+    operations: BTreeMap<Key, Operation>,
+    next_key: u32,
+    slots: Slots,
+    /// Messages that the port did not take yet, oldest first.
+    outbox: VecDeque<Letter>,
+    /// Frames of communicators that do not exist here yet.
+    strangers: Vec<(Process, Vec<u8>)>,
+    /// What ended communicators, in the order it became known.
+    faults: Vec<Fault>,
+    /// Processes that are gone, for whatever reason.
+    gone: HashMap<Process, Arc<str>>,
+    /// Processes that have left, and when calls that still miss something of theirs give up: puts may arrive after the
+    /// goodbye.
+    departures: Vec<(Process, Instant)>,
+    /// The time of the present turn.
+    now: Instant,
+    hosts: Vec<Arc<str>>,
+    finished: Vec<(Key, Result<Outcome, Error>)>,
+    scratch: Vec<u8>,
+}
+
+impl Engine {
+    /// The engine of process `own`; `hosts` tells where each process of the job runs.
+    pub(crate) fn new(own: Process, hosts: Vec<Arc<str>>, now: Instant) -> Self {
+        Self {
+            own,
+            groups: HashMap::new(),
+            operations: BTreeMap::new(),
+            next_key: 1,
+            slots: Slots::new(),
+            outbox: VecDeque::new(),
+            strangers: Vec::new(),
+            faults: Vec::new(),
+            gone: HashMap::new(),
+            departures: Vec::new(),
+            now,
+            hosts,
+            finished: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// A turn begins.
+    pub(crate) fn set_now(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
+    /// Makes a communicator known. What its members sent before is looked at now.
+    pub(crate) fn add_group(
+        &mut self,
+        id: GroupId,
+        members: Arc<[Process]>,
+        rank: Rank,
+        calls: Arc<Calls>,
+        port: &mut dyn Port,
+    ) {
+        let mut group = Group::new(members, rank, calls);
+        group.fault = self.faults.iter().find(|fault| fault.ends(id, &group.members)).cloned();
+        self.groups.insert(id, group);
+        for (process, bytes) in std::mem::take(&mut self.strangers) {
+            self.receive(process, &bytes, port);
+        }
+    }
+
+    /// Forgets a communicator.
+    pub(crate) fn remove_group(&mut self, id: GroupId, port: &mut dyn Port) {
+        let keys: Vec<Key> =
+            self.operations.iter().filter(|(_, op)| op.begin.group == id).map(|(key, _)| *key).collect();
+        for key in keys {
+            self.fail(key, Error::Misuse("the communicator was dropped".into()), port);
+        }
+        self.groups.remove(&id);
+    }
+
+    /// Why calls on the communicator fail, if they do.
+    pub(crate) fn fault(&self, id: GroupId) -> Option<Error> {
+        let group = self.groups.get(&id)?;
+        group.fault.as_ref().map(|fault| fault.error(&group.members, self.own))
+    }
+
+    /// Starts an operation. Its end is reported by [`finished`](Self::finished).
+    pub(crate) fn begin(&mut self, begin: Begin, work: Work, port: &mut dyn Port) -> Key {
+        let key = Key(self.next_key);
+        self.next_key = self.next_key.wrapping_add(1).max(1);
+        let Some(group) = self.groups.get_mut(&begin.group) else {
+            self.finished.push((key, Err(Error::Bug("a call on a communicator that does not exist".into()))));
+            return key;
+        };
+        if let Some(fault) = &group.fault {
+            self.finished.push((key, Err(fault.error(&group.members, self.own))));
+            return key;
+        }
+        let loopback = match &work {
+            Work::Send { to, tag, kind, span } if *to == group.rank => {
+                let mut bytes = Vec::new();
+                span.append_to(&mut bytes);
+                Some(Envelope {
+                    source: *to,
+                    process: self.own,
+                    tag: *tag,
+                    kind: *kind,
+                    len: bytes.len(),
+                    body: Body::Here(bytes),
+                })
+            }
+            _ => None,
+        };
+        if let Some(envelope) = loopback {
+            self.deliver(begin.group, envelope, port);
+            self.finished.push((key, Ok(Outcome::Done)));
+            return key;
+        }
+        let departed = work.peers(group).into_iter().find(|process| self.gone.contains_key(process));
+        let sequence = begin.sequence;
+        let operation = Operation::new(key, begin, work, group);
+        let early = if operation.is_collective() {
+            group.begun = group.begun.max(sequence + 1);
+            group.active.insert(sequence, key);
+            group.early.remove(&sequence).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        let pattern = operation.pattern();
+        self.operations.insert(key, operation);
+        if let Some(pattern) = pattern {
+            self.post_receive(key, pattern, port);
+        }
+        for (process, header, payload) in early {
+            self.dispatch(process, &header, &payload, port);
+        }
+        if let Some(process) = departed {
+            self.settle_later(process);
+        }
+        self.advance(key, port);
+        key
+    }
+
+    /// Ends an operation that nobody waits for any more.
+    pub(crate) fn cancel(&mut self, key: Key, port: &mut dyn Port) {
+        self.fail(key, Error::Misuse("the call was given up".into()), port);
+    }
+
+    /// Operations that have ended since the last call.
+    pub(crate) fn finished(&mut self) -> impl Iterator<Item = (Key, Result<Outcome, Error>)> {
+        self.finished.drain(..)
+    }
+
+    /// Whether anything is under way that time or a peer could end.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.operations.is_empty() && self.outbox.is_empty()
+    }
+
+    /// Moves whatever can be moved: messages that were not taken, then every operation.
+    pub(crate) fn advance_all(&mut self, port: &mut dyn Port) {
+        self.flush(port);
+        let mut next = self.operations.keys().next().copied();
+        while let Some(key) = next {
+            self.advance(key, port);
+            next = self
+                .operations
+                .range((std::ops::Bound::Excluded(key), std::ops::Bound::Unbounded))
+                .next()
+                .map(|(key, _)| *key);
+        }
+    }
+
+    fn flush(&mut self, port: &mut dyn Port) {
+        // A peer that takes nothing must not hold up the letters to others.
+        let mut full: Vec<Process> = Vec::new();
+        self.outbox.retain(|letter| {
+            if full.contains(&letter.to) {
+                return true;
+            }
+            let taken = port.send(letter.to, &letter.bytes) == Sent::Taken;
+            if !taken {
+                full.push(letter.to);
+            }
+            !taken
+        });
+    }
+
+    /// Sends a letter now, or as soon as the letters before it are gone.
+    fn post(&mut self, letter: Letter, port: &mut dyn Port) {
+        let behind = self.outbox.iter().any(|other| other.to == letter.to);
+        if behind || port.send(letter.to, &letter.bytes) == Sent::Full {
+            self.outbox.push_back(letter);
+        }
+    }
+
+    fn advance(&mut self, key: Key, port: &mut dyn Port) {
+        let Some(operation) = self.operations.get_mut(&key) else { return };
+        let mut letters = Vec::new();
+        let result = operation.advance(port, &mut self.slots, &mut letters, &mut self.scratch);
+        for letter in letters {
+            self.post(letter, port);
+        }
+        match result {
+            Ok(None) => {}
+            Ok(Some(result)) => self.finish(key, result, port),
+            Err((process, breach)) => self.expel(process, breach, port),
+        }
+    }
+
+    fn finish(&mut self, key: Key, result: Result<Outcome, Error>, port: &mut dyn Port) {
+        let Some(mut operation) = self.operations.remove(&key) else { return };
+        operation.close(port, &mut self.slots);
+        if let Some(group) = self.groups.get_mut(&operation.begin.group) {
+            if operation.is_collective() {
+                group.active.remove(&operation.begin.sequence);
+            }
+            group.posted.retain(|(other, _)| *other != key);
+        }
+        self.finished.push((key, result));
+    }
+
+    fn fail(&mut self, key: Key, error: Error, port: &mut dyn Port) {
+        self.finish(key, Err(error), port);
+    }
+}

@@ -1,0 +1,362 @@
+//! An operation under way: a collective in its two parts, or one end of a point-to-point message.
+
+use super::agreement::{Agreement, Contribution};
+use super::flow::{Context, Flow, Job, eager_limit};
+use super::group::Group;
+use super::message::{Pattern, Receiving, Sending, SendingState};
+use super::port::{Port, Process};
+use super::slot::{Owner, Slots};
+use super::transfer::{Breach, Opening};
+use super::{Begin, Key, Letter};
+use crate::buffer::Span;
+use crate::{Call, Error, Rank};
+use gradwire_schema::{CallSignature, FrameHeader, FrameKind, MismatchTable};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A collective so small that its data travel with the signatures.
+    Exchange {
+        own: Vec<u8>,
+        contribution: Contribution,
+    },
+    /// A collective with a plan.
+    Planned(Job),
+    Send {
+        to: Rank,
+        tag: u32,
+        kind: u64,
+        span: Span,
+    },
+    Receive {
+        pattern: Pattern,
+        kind: u64,
+        span: Span,
+    },
+}
+
+impl Work {
+    /// The processes it cannot do without.
+    pub(crate) fn peers(&self, group: &Group) -> Vec<Process> {
+        match self {
+            Self::Exchange { .. } | Self::Planned(_) => group.others().map(|(_, process)| process).collect(),
+            Self::Send { to, .. } => group.members.get(*to).copied().into_iter().collect(),
+            Self::Receive { pattern, .. } => {
+                pattern.source.and_then(|source| group.members.get(source)).copied().into_iter().collect()
+            }
+        }
+    }
+}
+
+/// How an operation ended well.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Done,
+    /// All contributions, in rank order.
+    Gathered(Vec<u8>),
+    /// Whose message it was, its tag and its bytes.
+    Received {
+        source: Rank,
+        tag: u32,
+        len: usize,
+    },
+}
+
+/// An operation under way.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    key: Key,
+    pub(crate) begin: Begin,
+    members: Arc<[Process]>,
+    rank: Rank,
+    header: FrameHeader,
+    state: State,
+    held: Vec<Held>,
+    /// When the peers are asked whom everybody waits for, and what they answered: the number of their next call.
+    pub(crate) probed: bool,
+    pub(crate) answers: Vec<Option<u64>>,
+    pub(crate) deadline: Option<Instant>,
+}
+
+#[derive(Debug)]
+enum State {
+    Agreeing { agreement: Agreement, job: Option<Job> },
+    Flowing(Flow),
+    Sending(Sending),
+    Receiving(Receiving),
+    Over,
+}
+
+/// A frame of the data part that came while this rank was still agreeing.
+type Held = (Rank, FrameHeader, Vec<u8>);
+
+type Ended = Option<Result<Outcome, Error>>;
+
+impl Operation {
+    pub(crate) fn new(key: Key, begin: Begin, work: Work, group: &Group) -> Self {
+        let (members, rank) = (group.members.clone(), group.rank);
+        let mut header = FrameHeader::new(FrameKind::Agree);
+        begin.group.address(&mut header);
+        (header.sequence, header.source) = (begin.sequence, rank as u32);
+        header.signature = begin.signature.hash();
+        let agree = |contribution, own: &[u8]| {
+            Agreement::new(rank, members.len(), begin.signature, contribution, own)
+        };
+        let state = match work {
+            Work::Exchange { own, contribution } => {
+                State::Agreeing { agreement: agree(contribution, &own), job: None }
+            }
+            Work::Planned(job) => {
+                State::Agreeing { agreement: agree(Contribution::NOTHING, &[]), job: Some(job) }
+            }
+            Work::Send { to, tag, kind, span } => {
+                (header.tag, header.signature, header.sequence) = (tag, kind, 0);
+                let to = members[to];
+                State::Sending(Sending { to, header, span, state: SendingState::Announce })
+            }
+            Work::Receive { pattern, kind, span } => {
+                State::Receiving(Receiving { pattern, span, kind, matched: None })
+            }
+        };
+        let deadline = begin.timeout.and_then(|timeout| begin.started.checked_add(timeout));
+        let answers = vec![None; members.len()];
+        Self { key, begin, members, rank, header, state, held: Vec::new(), probed: false, answers, deadline }
+    }
+
+    pub(crate) fn is_collective(&self) -> bool {
+        matches!(self.state, State::Agreeing { .. } | State::Flowing(_))
+    }
+
+    pub(crate) fn pattern(&self) -> Option<Pattern> {
+        match &self.state {
+            State::Receiving(receiving) if receiving.matched.is_none() => Some(receiving.pattern),
+            _ => None,
+        }
+    }
+
+    /// Whether it cannot end without the process.
+    pub(crate) fn needs(&self, process: Process) -> bool {
+        match &self.state {
+            State::Receiving(Receiving { pattern: Pattern { source: None, .. }, matched: None, .. }) => false,
+            _ => self.waiting_for().iter().any(|rank| self.members.get(*rank) == Some(&process)),
+        }
+    }
+
+    /// The ranks that it waits for, as far as it can tell by itself.
+    pub(crate) fn waiting_for(&self) -> Vec<Rank> {
+        match &self.state {
+            State::Agreeing { agreement, .. } => agreement.waiting_for().collect(),
+            State::Flowing(flow) => flow.waiting_for(),
+            State::Sending(sending) => {
+                let wanting =
+                    !matches!(&sending.state, SendingState::Long(outgoing) if !outgoing.is_wanting());
+                self.members
+                    .iter()
+                    .position(|process| *process == sending.to && wanting)
+                    .into_iter()
+                    .collect()
+            }
+            State::Receiving(Receiving { matched: Some(matched), .. }) => vec![matched.source],
+            State::Receiving(Receiving { pattern: Pattern { source: Some(source), .. }, .. }) => {
+                vec![*source]
+            }
+            State::Over => Vec::new(),
+            State::Receiving(_) => (0..self.members.len()).filter(|rank| *rank != self.rank).collect(),
+        }
+    }
+
+    /// For messages: what was called.
+    pub(crate) fn call(&self) -> Call {
+        match &self.state {
+            State::Agreeing { .. } | State::Flowing(_) | State::Over => {
+                call(&self.begin.signature, self.begin.sequence)
+            }
+            State::Sending(_) => Call {
+                name: "send".into(),
+                arguments: format!("tag {}", self.header.tag).into(),
+                sequence: 0,
+            },
+            State::Receiving(receiving) => Call {
+                name: "recv".into(),
+                arguments: receiving
+                    .pattern
+                    .tag
+                    .map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"))
+                    .into(),
+                sequence: 0,
+            },
+        }
+    }
+
+    /// Moves whatever can be moved. `Some`: it has ended.
+    pub(crate) fn advance(
+        &mut self,
+        port: &mut dyn Port,
+        slots: &mut Slots,
+        outbox: &mut Vec<Letter>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<Ended, (Process, Breach)> {
+        if let State::Agreeing { agreement, .. } = &mut self.state {
+            let mut payload = Vec::new();
+            while let Some((to, mut header)) = agreement.tell(&mut payload) {
+                self.begin.group.address(&mut header);
+                (header.sequence, header.source) = (self.begin.sequence, self.rank as u32);
+                header.payload_len = payload.len() as u64;
+                let mut bytes = header.encode().to_vec();
+                bytes.extend_from_slice(&payload);
+                outbox.push(Letter { to: self.members[to], bytes });
+            }
+            if !agreement.is_over() {
+                return Ok(None);
+            }
+            if let Some(ended) = self.agreed() {
+                return Ok(Some(ended));
+            }
+            for (rank, header, payload) in std::mem::take(&mut self.held) {
+                self.data(rank, &header, &payload).map_err(|breach| (self.members[rank], breach))?;
+            }
+        }
+        match &mut self.state {
+            State::Flowing(flow) => {
+                let mut context = Context { port, slots, outbox, header: self.header, scratch };
+                flow.advance(&mut context)?;
+                Ok(flow.is_over().then_some(Ok(Outcome::Done)))
+            }
+            State::Sending(sending) => {
+                if matches!(sending.state, SendingState::Announce)
+                    && sending.span.len() <= eager_limit(port, sending.to)
+                {
+                    sending.state = SendingState::Short;
+                }
+                sending.advance(self.key, port, scratch).map_err(|breach| (sending.to, breach))?;
+                Ok(sending.is_over().then_some(Ok(Outcome::Done)))
+            }
+            State::Receiving(receiving) => {
+                receiving.advance(self.key, self.header, port, slots, outbox);
+                Ok(if receiving.is_over() { Some(received(receiving)) } else { None })
+            }
+            State::Agreeing { .. } | State::Over => Ok(None),
+        }
+    }
+
+    /// A frame of the data part of a collective.
+    pub(crate) fn data(&mut self, from: Rank, header: &FrameHeader, payload: &[u8]) -> Result<(), Breach> {
+        match &mut self.state {
+            State::Flowing(flow) => match header.kind {
+                FrameKind::Eager => flow.deliver(from, header.tag, payload),
+                FrameKind::Credit => flow.credit(from, header.tag, header.offset),
+                _ => match Opening::decode(payload) {
+                    Some(opening) => flow.open(from, header, opening),
+                    None => Err(Breach("its region key is cut off")),
+                },
+            },
+            // The peer has heard everybody agree, this rank not yet. It has at most its steps to send.
+            State::Agreeing { job: Some(job), .. }
+                if self.held.len() < job.plan.len() * self.members.len() =>
+            {
+                self.held.push((from, *header, payload.to_vec()));
+                Ok(())
+            }
+            _ => Err(Breach("it sent data to a call that takes none")),
+        }
+    }
+
+    /// Ends the transfers, wherever they stand.
+    pub(crate) fn close(&mut self, port: &mut dyn Port, slots: &mut Slots) {
+        match &mut self.state {
+            State::Agreeing { .. } | State::Over => {}
+            State::Flowing(flow) => flow.close(port, slots),
+            State::Sending(sending) => sending.close(port),
+            State::Receiving(receiving) => receiving.close(port, slots),
+        }
+    }
+
+    pub(crate) fn agreement(&mut self) -> Option<&mut Agreement> {
+        if let State::Agreeing { agreement, .. } = &mut self.state { Some(agreement) } else { None }
+    }
+
+    pub(crate) fn sending(&mut self) -> Option<&mut Sending> {
+        if let State::Sending(sending) = &mut self.state { Some(sending) } else { None }
+    }
+
+    pub(crate) fn receiving(&mut self) -> Option<&mut Receiving> {
+        if let State::Receiving(receiving) = &mut self.state { Some(receiving) } else { None }
+    }
+
+    pub(crate) fn notified(&mut self, owner: Owner, peer: Process, segment: u16) {
+        match &mut self.state {
+            State::Flowing(flow) => flow.notified(owner, peer, segment),
+            State::Receiving(receiving) => receiving.notified(peer, segment),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn put_done(&mut self, step: u32, port: &mut dyn Port) {
+        match &mut self.state {
+            State::Flowing(flow) => flow.put_done(step, port),
+            State::Sending(Sending { state: SendingState::Long(outgoing), .. }) => outgoing.put_done(port),
+            _ => {}
+        }
+    }
+
+    /// All signatures are known: goes on to the data, or ends.
+    fn agreed(&mut self) -> Ended {
+        let State::Agreeing { agreement, job } = &mut self.state else { return None };
+        if let Some(table) = agreement.mismatch() {
+            return Some(Err(mismatch(table, self.begin.sequence)));
+        }
+        match job.take() {
+            Some(job) => {
+                self.state = State::Flowing(Flow::new(self.key, job, self.members.clone()));
+                None
+            }
+            None => match std::mem::replace(&mut self.state, State::Over) {
+                State::Agreeing { agreement, .. } => Some(Ok(Outcome::Gathered(agreement.into_gathered()))),
+                _ => None,
+            },
+        }
+    }
+}
+
+fn received(receiving: &Receiving) -> Result<Outcome, Error> {
+    let Some(matched) = &receiving.matched else {
+        return Err(Error::Bug("a message that nobody sent".into()));
+    };
+    if receiving.fits() {
+        return Ok(Outcome::Received { source: matched.source, tag: matched.tag, len: matched.len });
+    }
+    let wanted = receiving.span.len();
+    Err(Error::Misuse(if matched.kind == receiving.kind {
+        format!(
+            "the message of rank {} with tag {} has {} bytes, the buffer {wanted}: make it longer",
+            matched.source, matched.tag, matched.len
+        )
+        .into()
+    } else {
+        format!(
+            "the message of rank {} with tag {} has elements of another type: receive into a buffer of the sender's type",
+            matched.source, matched.tag
+        )
+        .into()
+    }))
+}
+
+/// The error that all ranks get alike.
+fn mismatch(table: &MismatchTable, sequence: u64) -> Error {
+    let calls = table.calls();
+    let calls = calls.into_iter().map(|(signature, ranks)| {
+        (call(&signature, sequence), ranks.into_iter().map(|rank| rank as Rank).collect())
+    });
+    Error::Mismatch { calls: calls.collect(), field: None }
+}
+
+/// A call, as messages name it.
+pub(crate) fn call(signature: &CallSignature, sequence: u64) -> Call {
+    Call {
+        name: signature.collective.name().into(),
+        arguments: signature.describe().to_string().into(),
+        sequence,
+    }
+}

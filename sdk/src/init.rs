@@ -1,0 +1,84 @@
+//! From a launched process to the communicator of its job.
+
+use crate::bootstrap::{self, Bootstrap, Placement};
+use crate::communicator::Communicator;
+use crate::job::{Job, Parts};
+use crate::select::Tuning;
+use crate::wire_up::{self, Identity};
+use crate::{Config, Error, Result, transports};
+use std::time::Instant;
+
+/// Finds the place of this process in its job, connects to the other ranks, and returns the communicator of all.
+///
+/// Works under `gradwire run`, `mpirun`, `mpiexec`, `srun`, `torchrun`, by hand through environment variables, and for
+/// a process on its own; [`bootstrap`] tells how the place is found, [`Config`] what can be set.
+///
+/// # Errors
+///
+/// [`Error::Bootstrap`] when variables are missing or contradict each other, or a rank cannot be reached;
+/// [`Error::System`] when the system refuses what is needed. Never as many jobs of one.
+pub fn init() -> Result<Communicator> {
+    init_with(&Config::from_environment()?)
+}
+
+/// As [`init`], with settings of the program's choice.
+///
+/// # Errors
+///
+/// As [`init`].
+pub fn init_with(config: &Config) -> Result<Communicator> {
+    let tuning: Tuning = match &config.tune {
+        Some(text) => text.parse().map_err(|error| Error::Bootstrap(format!("GRADWIRE_TUNE: {error}").into()))?,
+        None => Tuning::default(),
+    };
+    let Placement { mut bootstrap, secret, epoch, source } = bootstrap::discover(config)?;
+    let deadline = Instant::now() + config.start_timeout;
+    let (rank, size) = (bootstrap.rank(), bootstrap.size());
+    let identity = Identity {
+        rank,
+        size,
+        job: epoch.iter().map(|byte| format!("{byte:02x}")).collect(),
+        // What ranks must agree on beyond the calls: which algorithm serves which size.
+        tuning: tuning.to_string(),
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        processors: processors(),
+    };
+    let key = secret.as_ref().map(|secret| *secret.as_bytes());
+    let carriers = if size == 1 { Vec::new() } else { transports::open(config, key)? };
+    let wired = wire_up::connect(&identity, carriers, &mut |bytes| gather(&mut *bootstrap, bytes, deadline), deadline)?;
+    let paths: Vec<&str> = (0..size as u32).map(|process| wired.wires.name_of(process)).collect();
+    let authenticated = secret.is_some();
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        rank,
+        ranks = size,
+        source,
+        authenticated,
+        paths = paths.join(" "),
+        "started"
+    );
+    let parts = Parts {
+        own: rank as u32,
+        places: wired.places,
+        wires: wired.wires,
+        timeout: config.timeout,
+        tuning,
+        crowded: wired.crowded,
+    };
+    Ok(Job::new(parts)?.world())
+}
+
+fn gather(bootstrap: &mut dyn Bootstrap, bytes: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>> {
+    bootstrap.all_gather(bytes, deadline)
+}
+
+/// The processors this process may run on, as bits.
+fn processors() -> Vec<u64> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
+    let mut words = vec![0_u64; rustix::thread::CpuSet::MAX_CPU / 64];
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).for_each(|cpu| words[cpu / 64] |= 1 << (cpu % 64));
+    while words.last() == Some(&0) {
+        words.pop();
+    }
+    words
+}

@@ -1,0 +1,126 @@
+//! A job: the processes, what leads to each, and the driver that serves all their communicators.
+
+use crate::communicator::Communicator;
+use crate::driver::{Core, Driver, Shared, Wires};
+use crate::engine::{Calls, Engine, GroupId, Process};
+use crate::plan::{Algorithm, Links, Shape};
+use crate::select::{Tuning, select};
+use crate::{Rank, Result};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The communicator of all processes.
+const WORLD: GroupId = GroupId(0);
+
+/// What is known of a process.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The name of its host, for messages.
+    pub(crate) host: Arc<str>,
+    /// Processes with the same number share memory or, where nobody tried, the host's name.
+    pub(crate) node: usize,
+}
+
+/// What a job is made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) own: Process,
+    pub(crate) places: Vec<Place>,
+    pub(crate) wires: Wires,
+    pub(crate) timeout: Duration,
+    pub(crate) tuning: Tuning,
+    /// Ranks share cores.
+    pub(crate) crowded: bool,
+}
+
+/// The job, as this process sees it. Lives as long as a communicator or a handle does.
+#[derive(Debug)]
+pub(crate) struct Job {
+    own: Process,
+    places: Vec<Place>,
+    paths: Vec<&'static str>,
+    links: Links,
+    tuning: Tuning,
+    timeout: Duration,
+    driver: Driver,
+}
+
+impl Job {
+    pub(crate) fn new(parts: Parts) -> Result<Arc<Self>> {
+        let Parts { own, places, wires, timeout, tuning, crowded } = parts;
+        let paths = (0..places.len() as Process).map(|process| wires.name_of(process)).collect();
+        let links = wires.links();
+        let engine =
+            Engine::new(own, places.iter().map(|place| place.host.clone()).collect(), Instant::now());
+        let alone = places.len() == 1;
+        let driver = Driver::new(Core::new(engine, wires), crowded, !alone)?;
+        Ok(Arc::new(Self { own, places, paths, links, tuning, timeout, driver }))
+    }
+
+    /// A job of one process.
+    pub(crate) fn single() -> Result<Arc<Self>> {
+        let host = rustix::system::uname().nodename().to_string_lossy().into();
+        Self::new(Parts {
+            own: 0,
+            places: vec![Place { host, node: 0 }],
+            wires: Wires::new(1),
+            timeout: Duration::from_secs(300),
+            tuning: Tuning::default(),
+            crowded: false,
+        })
+    }
+
+    /// The communicator of all processes. Made once.
+    pub(crate) fn world(self: Arc<Self>) -> Communicator {
+        let members: Arc<[Process]> = (0..self.places.len() as Process).collect();
+        let rank = self.own as Rank;
+        Communicator::new(self, WORLD, members, rank)
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        self.driver.shared()
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    pub(crate) fn host(&self, process: Process) -> &str {
+        &self.places[process as usize].host
+    }
+
+    pub(crate) fn path(&self, process: Process) -> &'static str {
+        self.paths[process as usize]
+    }
+
+    pub(crate) fn same_host(&self, a: Process, b: Process) -> bool {
+        self.places[a as usize].node == self.places[b as usize].node
+    }
+
+    pub(crate) fn select(&self, shape: &Shape) -> &'static dyn Algorithm {
+        select(shape, &self.links, &self.tuning)
+    }
+
+    pub(crate) fn add_group(&self, id: GroupId, members: Arc<[Process]>, rank: Rank, calls: Arc<Calls>) {
+        let mut core = self.shared().lock();
+        let Core { engine, wires, .. } = &mut *core;
+        engine.add_group(id, members, rank, calls, wires);
+        core.collect();
+    }
+
+    pub(crate) fn remove_group(&self, id: GroupId) {
+        let mut core = self.shared().lock();
+        let Core { engine, wires, .. } = &mut *core;
+        engine.remove_group(id, wires);
+        core.collect();
+    }
+
+    pub(crate) fn abort(&self, reason: &str) {
+        let mut core = self.shared().lock();
+        let Core { engine, wires, .. } = &mut *core;
+        engine.abort(reason, wires);
+        core.collect();
+        drop(core);
+        self.shared().nudge();
+    }
+}

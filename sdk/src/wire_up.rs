@@ -1,0 +1,288 @@
+//! Connecting the processes of a job: everybody tells its addresses, then each pair takes the first transport on
+//! which it can be joined.
+//!
+//! Whether two processes share a host is decided by trying, never by name: shared memory is offered to everybody, and
+//! a pair uses it if both sides could begin.
+
+use crate::driver::{Route, Wires};
+use crate::engine::Process;
+use crate::job::Place;
+use crate::{Error, Rank, Result};
+use gradwire_schema::control::{Hello, TransportAddress};
+use gradwire_transport::{Activity, Address, Event, EventRef, Events, Linger, Peer, Transport};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Who we are.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    pub(crate) rank: Rank,
+    pub(crate) size: usize,
+    /// Distinguishes this incarnation of the job from others.
+    pub(crate) job: String,
+    /// The normal form of the tuning, which all ranks must share or they would choose different algorithms.
+    pub(crate) tuning: String,
+    pub(crate) host: String,
+    /// The processors this process may run on, as bits.
+    pub(crate) processors: Vec<u64>,
+}
+
+/// The connected job.
+#[derive(Debug)]
+pub(crate) struct Wired {
+    pub(crate) wires: Wires,
+    pub(crate) places: Vec<Place>,
+    pub(crate) crowded: bool,
+}
+
+/// Gives bytes to all ranks and returns theirs.
+pub(crate) type Exchange<'a> = dyn FnMut(&[u8]) -> Result<Vec<Vec<u8>>> + 'a;
+
+/// Connects to all other processes. `transports` in the order of preference; all ranks list the same ones.
+pub(crate) fn connect(
+    identity: &Identity,
+    transports: Vec<Box<dyn Transport>>,
+    exchange: &mut Exchange<'_>,
+    deadline: Instant,
+) -> Result<Wired> {
+    let Identity { rank: own, size, .. } = *identity;
+    let hellos = introduce(identity, &transports, exchange)?;
+    let mut wiring = Wiring {
+        wires: Wires::new(size),
+        hellos,
+        own,
+        deadline,
+        connected: HashSet::new(),
+        lost: HashMap::new(),
+    };
+    let mut open: Vec<Rank> = (0..size).filter(|rank| *rank != own).collect();
+    let names: Vec<&'static str> = transports.iter().map(|transport| transport.name()).collect();
+    let mut shared = vec![false; size];
+    for (index, transport) in transports.into_iter().enumerate() {
+        let carrier = wiring.wires.add(transport);
+        let begun: HashMap<Rank, Peer> =
+            open.iter().filter_map(|rank| Some((*rank, wiring.begin(carrier, *rank).ok()?))).collect();
+        if index + 1 == names.len() {
+            if let Some(rank) = open.iter().find(|rank| !begun.contains_key(rank)) {
+                return Err(wiring.unreachable(*rank, names[index], "its address cannot be used from here"));
+            }
+        } else {
+            let bits: Vec<u8> = (0..size).map(|rank| u8::from(begun.contains_key(&rank))).collect();
+            let all = exchange(&bits)?;
+            for (rank, peer) in &begun {
+                if all.get(*rank).and_then(|bits| bits.get(own)) != Some(&1) {
+                    wiring.wires.carriers[carrier].transport.disconnect(*peer, Linger::Drop);
+                }
+            }
+            open.retain(|rank| {
+                !begun.contains_key(rank) || all.get(*rank).and_then(|bits| bits.get(own)) != Some(&1)
+            });
+        }
+        for (rank, peer) in begun {
+            if index + 1 == names.len() || !open.contains(&rank) {
+                wiring.wires.set_route(rank as Process, Some(Route { carrier, peer }));
+                shared[rank] |= names[index] != "tcp";
+            }
+        }
+    }
+    wiring.wait_for_all(&names)?;
+    // Nobody goes on before everybody is connected: a message to a process that still connects would be early.
+    exchange(&[])?;
+    Ok(wiring.finish(&shared))
+}
+
+/// Everybody's hello, checked against ours.
+fn introduce(
+    identity: &Identity,
+    transports: &[Box<dyn Transport>],
+    exchange: &mut Exchange<'_>,
+) -> Result<Vec<Hello>> {
+    let addresses = transports.iter().map(|transport| TransportAddress {
+        transport: transport.name().to_owned(),
+        address: transport.address().as_bytes().to_vec(),
+    });
+    let own = Hello {
+        job: format!("{} {}", identity.job, identity.tuning),
+        proof: Vec::new(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        rank: identity.rank as u32,
+        size: identity.size as u32,
+        epoch: 0,
+        host: identity.host.clone(),
+        pid: std::process::id(),
+        processors: identity.processors.clone(),
+        addresses: addresses.collect(),
+    };
+    let mut hellos = Vec::with_capacity(identity.size);
+    for (rank, bytes) in exchange(&own.encode())?.iter().enumerate() {
+        let hello = Hello::decode(bytes)
+            .map_err(|error| bootstrap(format!("the introduction of rank {rank} cannot be read: {error}")))?;
+        if (hello.rank, hello.size) != (rank as u32, own.size) {
+            return Err(bootstrap(format!(
+                "rank {rank} believes to be rank {} of {}, this is rank {} of {}: start all ranks with the same size",
+                hello.rank, hello.size, own.rank, own.size
+            )));
+        }
+        if hello.job != own.job {
+            return Err(bootstrap(format!(
+                "rank {rank} on {} belongs to another job or is tuned differently ({} instead of {}): \
+                 set GRADWIRE_TUNE alike everywhere",
+                hello.host, hello.job, own.job
+            )));
+        }
+        if hello.version != own.version {
+            return Err(bootstrap(format!(
+                "rank {rank} on {} runs version {}, this rank {}: start the same program everywhere",
+                hello.host, hello.version, own.version
+            )));
+        }
+        let offered = |hello: &Hello| hello.addresses.iter().map(|a| a.transport.clone()).collect::<Vec<_>>();
+        if offered(&hello) != offered(&own) {
+            return Err(bootstrap(format!(
+                "rank {rank} on {} offers the transports {:?}, this rank {:?}: set GRADWIRE_TRANSPORT alike everywhere",
+                hello.host,
+                offered(&hello),
+                offered(&own)
+            )));
+        }
+        hellos.push(hello);
+    }
+    Ok(hellos)
+}
+
+struct Wiring {
+    wires: Wires,
+    hellos: Vec<Hello>,
+    own: Rank,
+    deadline: Instant,
+    connected: HashSet<(usize, Peer)>,
+    lost: HashMap<(usize, Peer), String>,
+}
+
+impl Wiring {
+    /// Begins a connection on a transport.
+    fn begin(&mut self, carrier: usize, rank: Rank) -> Result<Peer> {
+        let refused = || bootstrap(format!("rank {rank} has no usable address"));
+        let bytes = &self.hellos[rank].addresses.get(carrier).ok_or_else(refused)?.address;
+        let address = Address::from_bytes(bytes).ok_or_else(refused)?;
+        let peer = self.wires.name(carrier, rank as Process);
+        self.wires.carriers[carrier].transport.connect(peer, &address).map_err(|error| {
+            self.unreachable(rank, self.wires.carriers[carrier].transport.name(), &error.to_string())
+        })?;
+        Ok(peer)
+    }
+
+    /// Drives all transports until every route is connected.
+    fn wait_for_all(&mut self, names: &[&str]) -> Result<()> {
+        let mut events = Events::new();
+        loop {
+            let activity = self.progress(&mut events)?;
+            let others = (0..self.hellos.len()).filter(|rank| *rank != self.own);
+            let routes: Vec<(Rank, Route)> =
+                others.filter_map(|rank| Some((rank, self.wires.route(rank as Process)?))).collect();
+            let mut missing =
+                routes.iter().filter(|(_, route)| !self.connected.contains(&(route.carrier, route.peer)));
+            let Some((rank, route)) = missing.next() else { return Ok(()) };
+            for (rank, route) in &routes {
+                if let Some(reason) = self.lost.get(&(route.carrier, route.peer)) {
+                    return Err(self.unreachable(*rank, names[route.carrier], reason));
+                }
+            }
+            if Instant::now() > self.deadline {
+                return Err(self.unreachable(*rank, names[route.carrier], "it does not answer in time"));
+            }
+            if activity == Activity::Idle {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+    }
+
+    fn progress(&mut self, events: &mut Events) -> Result<Activity> {
+        let mut activity = Activity::Idle;
+        for (index, carrier) in self.wires.carriers.iter_mut().enumerate() {
+            events.clear();
+            let moved = carrier.transport.progress(Instant::now(), events);
+            activity = activity.or(moved.map_err(|error| bootstrap(format!("a transport broke: {error}")))?);
+            for event in events.iter() {
+                match event {
+                    EventRef::Other(Event::Connected(peer)) => {
+                        self.connected.insert((index, *peer));
+                    }
+                    EventRef::Other(Event::PeerLost(peer, reason)) => {
+                        self.lost.insert((index, *peer), reason.to_string());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(activity)
+    }
+
+    fn unreachable(&self, rank: Rank, transport: &str, reason: &str) -> Error {
+        bootstrap(format!(
+            "rank {rank} on {} cannot be reached over {transport}: {reason}; \
+             check GRADWIRE_INTERFACE, GRADWIRE_PORT_RANGE and the firewall",
+            self.hellos[rank].host
+        ))
+    }
+
+    fn finish(self, shared: &[bool]) -> Wired {
+        let own = self.own;
+        // Processes that share memory with this one are of its host; of the others only names are known.
+        let node_of = |rank: Rank| {
+            if rank == own || shared[rank] {
+                return own;
+            }
+            let host = &self.hellos[rank].host;
+            (0..self.hellos.len()).find(|other| self.hellos[*other].host == *host).unwrap_or(rank)
+        };
+        let nodes: Vec<usize> = (0..self.hellos.len()).map(node_of).collect();
+        let masks: Vec<&[u64]> = (0..self.hellos.len())
+            .filter(|rank| nodes[*rank] == nodes[own])
+            .map(|rank| self.hellos[rank].processors.as_slice())
+            .collect();
+        let crowded = is_crowded(&masks);
+        let places = self
+            .hellos
+            .iter()
+            .zip(nodes)
+            .map(|(hello, node)| Place { host: Arc::from(hello.host.as_str()), node })
+            .collect();
+        Wired { wires: self.wires, places, crowded }
+    }
+}
+
+/// Whether processes that may run on these processors share some. A launcher may have bound each to one, so each
+/// mask counts, and all together.
+fn is_crowded(masks: &[&[u64]]) -> bool {
+    let words = masks.iter().map(|mask| mask.len()).max().unwrap_or(0);
+    let word = |mask: &[u64], index: usize| mask.get(index).copied().unwrap_or(0);
+    let all: Vec<u64> =
+        (0..words).map(|index| masks.iter().fold(0, |all, mask| all | word(mask, index))).collect();
+    masks.iter().copied().chain([all.as_slice()]).any(|mask| {
+        let processors: u32 = mask.iter().map(|word| word.count_ones()).sum();
+        let inside =
+            masks.iter().filter(|other| (0..words).all(|index| word(other, index) & !word(mask, index) == 0));
+        processors > 0 && inside.count() > processors as usize
+    })
+}
+
+fn bootstrap(text: String) -> Error {
+    Error::Bootstrap(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_crowded;
+
+    #[test]
+    fn ranks_share_cores_only_where_there_are_too_few() {
+        assert!(!is_crowded(&[&[0b11], &[0b11]]));
+        assert!(is_crowded(&[&[0b11], &[0b11], &[0b11]]));
+        assert!(!is_crowded(&[&[0b01], &[0b10]]));
+        assert!(is_crowded(&[&[0b01], &[0b01]]));
+        assert!(is_crowded(&[&[0b01], &[0b01], &[0b1110]]));
+        assert!(!is_crowded(&[&[0, 1], &[1]]));
+    }
+}
