@@ -28,7 +28,9 @@ pub fn init() -> Result<Communicator> {
 /// As [`init`].
 pub fn init_with(config: &Config) -> Result<Communicator> {
     let tuning: Tuning = match &config.tune {
-        Some(text) => text.parse().map_err(|error| Error::Bootstrap(format!("GRADWIRE_TUNE: {error}").into()))?,
+        Some(text) => {
+            text.parse().map_err(|error| Error::Bootstrap(format!("GRADWIRE_TUNE: {error}").into()))?
+        }
         None => Tuning::default(),
     };
     let Placement { mut bootstrap, secret, epoch, source } = bootstrap::discover(config)?;
@@ -45,7 +47,12 @@ pub fn init_with(config: &Config) -> Result<Communicator> {
     };
     let key = secret.as_ref().map(|secret| *secret.as_bytes());
     let carriers = if size == 1 { Vec::new() } else { transports::open(config, key)? };
-    let wired = wire_up::connect(&identity, carriers, &mut |bytes| gather(&mut *bootstrap, bytes, deadline), deadline)?;
+    let wired = wire_up::connect(
+        &identity,
+        carriers,
+        &mut |bytes| gather(&mut *bootstrap, bytes, deadline),
+        deadline,
+    )?;
     let paths: Vec<&str> = (0..size as u32).map(|process| wired.wires.name_of(process)).collect();
     let authenticated = secret.is_some();
     tracing::info!(
@@ -76,7 +83,9 @@ fn gather(bootstrap: &mut dyn Bootstrap, bytes: &[u8], deadline: Instant) -> Res
 fn processors() -> Vec<u64> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
     let mut words = vec![0_u64; rustix::thread::CpuSet::MAX_CPU / 64];
-    (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).for_each(|cpu| words[cpu / 64] |= 1 << (cpu % 64));
+    (0..rustix::thread::CpuSet::MAX_CPU)
+        .filter(|cpu| set.is_set(*cpu))
+        .for_each(|cpu| words[cpu / 64] |= 1 << (cpu % 64));
     while words.last() == Some(&0) {
         words.pop();
     }

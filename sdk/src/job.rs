@@ -4,7 +4,7 @@ use crate::communicator::Communicator;
 use crate::driver::{Core, Driver, Shared, Wires};
 use crate::engine::{Calls, Engine, GroupId, Process};
 use crate::plan::{Algorithm, Links, Shape};
-use crate::select::{Tuning, select};
+use crate::select::{Tuning, explain, select};
 use crate::{Rank, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -99,6 +99,10 @@ impl Job {
 
     pub(crate) fn select(&self, shape: &Shape) -> &'static dyn Algorithm {
         select(shape, &self.links, &self.tuning)
+    }
+
+    pub(crate) fn explain(&self, shape: &Shape) -> String {
+        explain(shape, &self.links, &self.tuning)
     }
 
     pub(crate) fn add_group(&self, id: GroupId, members: Arc<[Process]>, rank: Rank, calls: Arc<Calls>) {

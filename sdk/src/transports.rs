@@ -28,7 +28,8 @@ pub(crate) fn open(config: &Config, secret: Option<[u8; 32]>) -> Result<Vec<Box<
 #[cfg(feature = "shm")]
 pub(crate) fn shm(secret: Option<[u8; 32]>) -> Result<Box<dyn Transport>> {
     let config = gradwire_transport_shm::ShmConfig { secret, ..Default::default() };
-    let shm = gradwire_transport_shm::Shm::new(config).map_err(|error| refused("shared memory", "tcp", error))?;
+    let shm =
+        gradwire_transport_shm::Shm::new(config).map_err(|error| refused("shared memory", "tcp", error))?;
     Ok(Box::new(shm))
 }
 
@@ -40,7 +41,11 @@ pub(crate) fn tcp(config: &Config, secret: Option<[u8; 32]>) -> Result<Box<dyn T
     settings.ports = config.port_range.clone();
     settings.connect_timeout = config.start_timeout;
     if !config.interfaces.is_empty() {
-        let text: Vec<String> = config.interfaces.iter().map(Interface::to_string).collect();
+        let text = config.interfaces.iter().map(|interface| match interface {
+            Interface::Name(name) => name.clone(),
+            Interface::Network { address, prefix } => format!("{address}/{prefix}"),
+        });
+        let text: Vec<String> = text.collect();
         let selector = text.join(",").parse().map_err(|error| refused("tcp", "shm", error))?;
         settings.interface = Some(selector);
     }
@@ -50,5 +55,7 @@ pub(crate) fn tcp(config: &Config, secret: Option<[u8; 32]>) -> Result<Box<dyn T
 
 #[cfg(any(feature = "shm", feature = "tcp"))]
 fn refused(transport: &str, other: &str, error: impl std::fmt::Display) -> Error {
-    Error::System(format!("{transport} cannot be used: {error} (GRADWIRE_TRANSPORT={other} does without)").into())
+    Error::System(
+        format!("{transport} cannot be used: {error} (GRADWIRE_TRANSPORT={other} does without)").into(),
+    )
 }

@@ -2,12 +2,32 @@
 
 use gradwire::{Average, Communicator, Error, Max, Rank, Sum};
 use gradwire_transport::Transport;
+use gradwire_transport_shm::{Shm, ShmConfig};
 use gradwire_transport_sim::{Config, Network};
+use gradwire_transport_tcp::{Tcp, TcpConfig};
 
-/// Ranks joined by the simulated network.
-fn sim<R: Send>(ranks: usize, config: Config, program: impl Fn(Communicator) -> R + Sync) -> Vec<R> {
-    let network = Network::new(7, config);
-    gradwire::run_over(ranks, |_| Ok(Box::new(network.endpoint()) as Box<dyn Transport>), program).unwrap()
+/// What joins the ranks.
+#[derive(Clone, Copy, Debug)]
+enum Over {
+    /// The simulated network at its best.
+    Sim,
+    /// Puts that overtake each other and arrive in pieces, repeated notices, short queues.
+    HostileSim,
+    Shm,
+    Tcp,
+}
+
+fn run<R: Send>(over: Over, ranks: usize, program: impl Fn(Communicator) -> R + Sync) -> Vec<R> {
+    let network =
+        Network::new(7, if matches!(over, Over::HostileSim) { Config::hostile() } else { Config::default() });
+    let transport = |_| -> gradwire::Result<Box<dyn Transport>> {
+        Ok(match over {
+            Over::Sim | Over::HostileSim => Box::new(network.endpoint()),
+            Over::Shm => Box::new(Shm::new(ShmConfig::default()).unwrap()),
+            Over::Tcp => Box::new(Tcp::new(TcpConfig::default()).unwrap()),
+        })
+    };
+    gradwire::run_over(ranks, transport, program).unwrap()
 }
 
 /// Distinct for every rank and element, and exact in f32 sums.
@@ -21,71 +41,74 @@ fn values(rank: Rank, count: usize) -> Vec<f32> {
 
 const COUNTS: [usize; 7] = [0, 1, 2, 7, 1000, 5000, 300_000];
 
-#[test]
-fn all_reduce_sums() {
+fn all_reduce_sums(over: Over) {
     for ranks in [1, 2, 3, 4, 5] {
-        for config in [Config::default(), Config::hostile()] {
-            let results = sim(ranks, config, |comm| {
-                COUNTS.map(|count| {
-                    let mut mine = values(comm.rank(), count);
-                    comm.all_reduce(&mut mine, Sum).unwrap();
-                    mine
-                })
-            });
-            for (rank, result) in results.iter().enumerate() {
-                for (count, result) in COUNTS.iter().zip(result) {
-                    let expected: Vec<f32> =
-                        (0..*count).map(|i| (0..ranks).map(|r| value(r, i)).sum()).collect();
-                    assert!(*result == expected, "{ranks} ranks, rank {rank}, {count} elements");
-                }
+        let results = run(over, ranks, |comm| {
+            COUNTS.map(|count| {
+                let mut mine = values(comm.rank(), count);
+                comm.all_reduce(&mut mine, Sum).unwrap();
+                mine
+            })
+        });
+        for (rank, result) in results.iter().enumerate() {
+            for (count, result) in COUNTS.iter().zip(result) {
+                let expected: Vec<f32> = (0..*count).map(|i| (0..ranks).map(|r| value(r, i)).sum()).collect();
+                assert!(*result == expected, "{over:?}, {ranks} ranks, rank {rank}, {count} elements");
             }
         }
     }
 }
 
-#[test]
-fn the_others() {
+fn the_others(over: Over) {
     for ranks in [1, 2, 3, 4, 5] {
-        sim(ranks, Config::hostile(), |comm| {
-            let rank = comm.rank();
+        run(over, ranks, |comm| {
             for count in [0, 1, 7, 3000, 100_000] {
                 for root in [0, ranks - 1] {
-                    let mut mine = values(rank, count);
-                    comm.broadcast(&mut mine, root).unwrap();
-                    assert!(mine == values(root, count), "broadcast");
-                    let mut mine = values(rank, count);
-                    comm.reduce(&mut mine, root, Max).unwrap();
-                    let expected = if rank == root {
-                        (0..count).map(|i| (0..ranks).map(|r| value(r, i)).fold(f32::MIN, f32::max)).collect()
-                    } else {
-                        values(rank, count)
-                    };
-                    assert!(mine == expected, "reduce");
-                    let mut all = vec![0.0; if rank == root { count * ranks } else { 0 }];
-                    comm.gather_into(&values(rank, count), &mut all, root).unwrap();
-                    let expected: Vec<f32> = (0..ranks).flat_map(|r| values(r, count)).collect();
-                    assert!(rank != root || all == expected, "gather");
+                    rooted(&comm, count, root);
                 }
-                let mut all = vec![0.0; count * ranks];
-                comm.all_gather_into(&values(rank, count), &mut all).unwrap();
-                let expected: Vec<f32> = (0..ranks).flat_map(|r| values(r, count)).collect();
-                assert!(all == expected, "all_gather");
-                let source = values(rank, count * ranks);
-                let mut part = vec![0.0; count];
-                comm.reduce_scatter_into(&source, &mut part, Average).unwrap();
-                let expected: Vec<f32> = (rank * count..(rank + 1) * count)
-                    .map(|i| (0..ranks).map(|r| value(r, i)).sum::<f32>() / ranks as f32)
-                    .collect();
-                assert!(part == expected, "reduce_scatter");
-                comm.barrier().unwrap();
+                unrooted(&comm, count);
             }
         });
     }
 }
 
-#[test]
-fn messages() {
-    sim(3, Config::hostile(), |comm| {
+fn rooted(comm: &Communicator, count: usize, root: Rank) {
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let mut mine = values(rank, count);
+    comm.broadcast(&mut mine, root).unwrap();
+    assert!(mine == values(root, count), "broadcast");
+    let mut mine = values(rank, count);
+    comm.reduce(&mut mine, root, Max).unwrap();
+    let expected = if rank == root {
+        (0..count).map(|i| (0..ranks).map(|r| value(r, i)).fold(f32::MIN, f32::max)).collect()
+    } else {
+        values(rank, count)
+    };
+    assert!(mine == expected, "reduce");
+    let mut all = vec![0.0; if rank == root { count * ranks } else { 0 }];
+    comm.gather_into(&values(rank, count), &mut all, root).unwrap();
+    let expected: Vec<f32> = (0..ranks).flat_map(|r| values(r, count)).collect();
+    assert!(rank != root || all == expected, "gather");
+}
+
+fn unrooted(comm: &Communicator, count: usize) {
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let mut all = vec![0.0; count * ranks];
+    comm.all_gather_into(&values(rank, count), &mut all).unwrap();
+    let expected: Vec<f32> = (0..ranks).flat_map(|r| values(r, count)).collect();
+    assert!(all == expected, "all_gather");
+    let source = values(rank, count * ranks);
+    let mut part = vec![0.0; count];
+    comm.reduce_scatter_into(&source, &mut part, Average).unwrap();
+    let expected: Vec<f32> = (rank * count..(rank + 1) * count)
+        .map(|i| (0..ranks).map(|r| value(r, i)).sum::<f32>() / ranks as f32)
+        .collect();
+    assert!(part == expected, "reduce_scatter");
+    comm.barrier().unwrap();
+}
+
+fn messages(over: Over) {
+    run(over, 3, |comm| {
         let (rank, size) = (comm.rank(), comm.size());
         for count in [0, 1, 1000, 200_000] {
             let mut buffer = vec![0.0_f32; count + 3];
@@ -106,24 +129,70 @@ fn messages() {
     });
 }
 
-#[test]
-fn mismatches_are_named_on_every_rank() {
+/// Whoever calls something else is named on every rank, nothing is touched, and the next call works.
+fn mismatches(over: Over) {
     for ranks in [2, 3, 5] {
         for (usual, odd) in [(12, 10), (1000, 1001), (50_000, 50_001)] {
-            sim(ranks, Config::default(), |comm| {
+            run(over, ranks, |comm| {
                 let mut mine = values(comm.rank(), if comm.rank() == 1 { odd } else { usual });
                 let before = mine.clone();
                 let error = comm.all_reduce(&mut mine, Sum).unwrap_err();
                 let Error::Mismatch { calls, .. } = &error else { panic!("{error}") };
-                assert_eq!(
-                    calls.iter().find(|(_, ranks)| *ranks == [1]).map(|(c, _)| &*c.arguments),
-                    Some(&*format!("sum, f32 x {odd}"))
-                );
+                let odd_one = calls.iter().find(|(_, ranks)| *ranks == [1]).map(|(call, _)| &*call.arguments);
+                assert_eq!(odd_one, Some(&*format!("sum, f32 x {odd}")));
                 assert_eq!(calls.len(), 2);
                 assert_eq!(mine, before);
                 let mut mine = values(comm.rank(), 100);
                 comm.all_reduce(&mut mine, Sum).unwrap();
+                assert_eq!(mine[7], (0..ranks).map(|rank| value(rank, 7)).sum::<f32>());
             });
         }
     }
+}
+
+fn splits(over: Over) {
+    run(over, 5, |comm| {
+        let rank = comm.rank();
+        let colour = if rank == 4 { None } else { Some(rank as u32 % 2) };
+        let half = comm.split(colour, -(rank as i64)).unwrap();
+        let other = comm.duplicate().unwrap();
+        assert_eq!(half.is_none(), rank == 4);
+        if let Some(half) = &half {
+            // Ordered by descending rank.
+            assert_eq!((half.rank(), half.size()), (usize::from(rank < 2), 2));
+            let mut mine = [1 << rank];
+            half.all_reduce(&mut mine, Sum).unwrap();
+            assert_eq!(mine, [if rank % 2 == 0 { 0b101 } else { 0b1010 }]);
+        }
+        let mut mine = [1 << rank];
+        other.all_reduce(&mut mine, Sum).unwrap();
+        assert_eq!(mine, [0b11111]);
+        comm.barrier().unwrap();
+    });
+}
+
+macro_rules! over {
+    ($($name:ident: $over:ident,)*) => {$(
+        mod $name {
+            use super::Over::$over;
+
+            #[test]
+            fn all_reduce_sums() { super::all_reduce_sums($over); }
+            #[test]
+            fn the_others() { super::the_others($over); }
+            #[test]
+            fn messages() { super::messages($over); }
+            #[test]
+            fn mismatches() { super::mismatches($over); }
+            #[test]
+            fn splits() { super::splits($over); }
+        }
+    )*};
+}
+
+over! {
+    sim: Sim,
+    hostile_sim: HostileSim,
+    shm: Shm,
+    tcp: Tcp,
 }

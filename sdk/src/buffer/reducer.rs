@@ -2,7 +2,7 @@
 
 use super::Span;
 use gradwire_schema::reduce::Partials;
-use gradwire_schema::{Equivalence, Kernel, Properties, Reduction};
+use gradwire_schema::{Equivalence, Kernel, Reduction};
 use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -66,7 +66,6 @@ impl Reducer {
 /// A fold that copies its sources to private memory first.
 pub(crate) trait StagedFold: fmt::Debug + Send + Sync {
     fn fold(&self, sources: &[Span], destination: Span, contributions: Option<NonZeroU64>);
-    fn properties(&self) -> Properties;
 }
 
 struct Staged<T, R> {
@@ -111,9 +110,5 @@ impl<T: Equivalence, R: Reduction<T>> StagedFold for Staged<T, R> {
                 part.write(&bytes);
             }
         }
-    }
-
-    fn properties(&self) -> Properties {
-        self.reduction.properties()
     }
 }

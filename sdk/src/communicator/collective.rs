@@ -78,7 +78,7 @@ impl Communicator {
             let contribution = Contribution::Only(root, bytes.len());
             let own = if self.rank == root { 0..bytes.len() } else { 0..0 };
             self.collect(&collective, bytes, contribution, own, |gathered, bytes| {
-                bytes.copy_from_slice(gathered)
+                bytes.copy_from_slice(gathered);
             })
         })
     }

@@ -12,6 +12,7 @@ use crate::engine::{Calls, GroupId, Process};
 use crate::job::Job;
 use crate::plan::Determinism;
 use crate::{Rank, Result};
+use gradwire_schema::{Equivalence, Reduction};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::Arc;
@@ -120,6 +121,14 @@ impl Communicator {
     /// Asks for more or less determinism. All ranks must ask for the same before the same call.
     pub fn set_determinism(&self, determinism: Determinism) {
         self.determinism.set(determinism);
+    }
+
+    /// Why an all_reduce of `count` elements of `T` is carried out as it is between hosts: a table of the algorithms with
+    /// their modelled costs.
+    #[must_use]
+    pub fn explain<T: Equivalence, R: Reduction<T>>(&self, count: usize, reduction: R) -> String {
+        let operation = call::Operation::new::<T, R>(&reduction);
+        self.job.explain(&self.shape::<T>(crate::plan::Collective::AllReduce, count, 0, Some(&operation)))
     }
 
     /// A handle by which any thread can end the calls of all ranks.

@@ -58,7 +58,7 @@ impl Communicator {
         let own = block * self.rank..block * (self.rank + 1);
         let collective = Collective { signature, shape, operation: None };
         self.collect(&collective, all, Contribution::Each(block), own, |gathered, all| {
-            all.copy_from_slice(gathered)
+            all.copy_from_slice(gathered);
         })
     }
 

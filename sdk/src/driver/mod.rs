@@ -207,10 +207,6 @@ impl Shared {
         }
     }
 
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.crowded
-    }
-
     /// Sends a message with nothing in it: it rings the bell of a process that sleeps.
     pub(crate) fn ring(&self, process: Process) {
         use crate::engine::Port;

@@ -135,10 +135,6 @@ impl Port for Wires {
         self.route(peer).map_or(0, |route| self.carriers[route.carrier].transport.limits().send)
     }
 
-    fn put_limit(&self, peer: Process) -> usize {
-        self.route(peer).map_or(0, |route| self.carriers[route.carrier].transport.limits().put)
-    }
-
     fn send(&mut self, peer: Process, bytes: &[u8]) -> Sent {
         self.at(peer).map_or(Sent::Taken, |(peer, carrier)| taken(carrier.transport.send(peer, TAG, bytes)))
     }

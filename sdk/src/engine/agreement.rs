@@ -7,6 +7,7 @@
 //! The rounds are the same whatever was called, so that they also meet where the calls differ.
 
 use super::transfer::Breach;
+use crate::pattern::{dissemination, ring};
 use gradwire_schema::{CallSignature, FrameHeader, FrameKind, MismatchTable};
 use std::ops::Range;
 
@@ -81,7 +82,7 @@ impl Agreement {
     }
 
     pub(crate) fn rounds(&self) -> u32 {
-        self.size.next_power_of_two().trailing_zeros()
+        dissemination::rounds(self.size)
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -92,7 +93,7 @@ impl Agreement {
     pub(crate) fn waiting_for(&self) -> impl Iterator<Item = usize> {
         (self.round..self.rounds())
             .filter(|round| !self.early.iter().any(|(heard, ..)| heard == round))
-            .map(|round| (self.rank + (1 << round)) % self.size)
+            .map(|round| ring::forward(self.size, self.rank, 1 << round))
     }
 
     /// The next frame to send: to whom, and its kind and payload. Called until there is none.
@@ -102,7 +103,7 @@ impl Agreement {
             return None;
         }
         let distance = 1 << self.told;
-        let to = (self.rank + self.size - distance) % self.size;
+        let to = ring::backward(self.size, self.rank, distance);
         payload.clear();
         let mut header = match &self.table {
             None => {
@@ -124,7 +125,8 @@ impl Agreement {
     /// A frame of one of the rounds, of any rank of the communicator.
     pub(crate) fn hear(&mut self, source: usize, header: &FrameHeader, payload: &[u8]) -> Result<(), Breach> {
         let round = u32::try_from(header.offset).ok().filter(|round| *round < self.rounds());
-        let Some(round) = round.filter(|round| source == (self.rank + (1 << round)) % self.size) else {
+        let Some(round) = round.filter(|round| source == ring::forward(self.size, self.rank, 1 << round))
+        else {
             return Err(Breach("it spoke in a round of agreement that is not its own"));
         };
         if round < self.round || self.early.iter().any(|(other, ..)| *other == round) {
@@ -184,7 +186,7 @@ impl Agreement {
 
     /// Entries for ranks given by their distance, which all called the same.
     fn table_of(&self, distances: Range<usize>, signature: CallSignature) -> MismatchTable {
-        let rank_at = |distance| ((self.rank + distance) % self.size) as u32;
+        let rank_at = |distance| ring::forward(self.size, self.rank, distance) as u32;
         let mut table = MismatchTable::new(rank_at(distances.start), signature);
         for distance in distances.skip(1) {
             // Distinct ranks: nothing can contradict.

@@ -99,7 +99,7 @@ impl Flow {
             let early = |rank: &Rank| self.early.contains_key(&(*rank, running.step.channel));
             match (&running.part, running.step.action) {
                 (Part::Sending(outgoing), _) => {
-                    ranks.extend(rank_of(outgoing.peer).filter(|_| outgoing.is_wanting()))
+                    ranks.extend(rank_of(outgoing.peer).filter(|_| outgoing.is_wanting()));
                 }
                 (Part::Receiving(all), _) => {
                     ranks.extend(

@@ -27,8 +27,6 @@ pub(crate) struct Staging {
 pub(crate) trait Port {
     /// The most bytes of one message to `peer`.
     fn message_limit(&self, peer: Process) -> usize;
-    /// The most bytes of one put to `peer`.
-    fn put_limit(&self, peer: Process) -> usize;
     /// Sends a message.
     fn send(&mut self, peer: Process, bytes: &[u8]) -> Sent;
 

@@ -6,7 +6,7 @@
 
 mod tuning;
 
-pub(crate) use tuning::{Tuning, TuningError};
+pub(crate) use tuning::Tuning;
 
 use crate::plan::{Algorithm, Links, Shape, algorithms};
 use std::fmt::Write;

@@ -1,5 +1,6 @@
 use super::tuning::Mistake;
-use super::{Tuning, TuningError, explain, select};
+use super::tuning::TuningError;
+use super::{Tuning, explain, select};
 use crate::plan::{Algorithm, Collective, Determinism, Links, Shape, algorithms};
 use std::time::Duration;
 
