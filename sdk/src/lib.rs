@@ -29,17 +29,12 @@ pub use error::{Call, Error, Result};
 pub use gradwire_macros::{Equivalence, Gradient};
 pub use gradwire_schema::gradient::wire::{bf16, f16};
 pub use gradwire_schema::operation::{
-<<<<<<< HEAD
     Average, BitwiseAnd, BitwiseOr, BitwiseXor, Laws, Located, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc,
     Operation, PreMultipliedSum, Product, Sum,
 };
 pub use gradwire_schema::{
     Arithmetic, ConvertTo, Datatype, Element, Equivalence, F8E4m3, F8E5m2, Float, Gradient, Integer,
     InvalidValue, OperationId, Properties, Reduction, gradient, layout, operation,
-=======
-    Average, BitwiseAnd, BitwiseOr, BitwiseXor, Laws, Located, LogicalAnd, LogicalOr, LogicalXor, Max,
-    MaxLoc, Min, MinLoc, Operation, PreMultipliedSum, Product, Reduction, Sum,
->>>>>>> 38dbf91 (Test the collectives over sim, shm and tcp; share the tuning at start-up)
 };
 pub use in_process::{run, run_over};
 pub use init::{init, init_with};
