@@ -29,8 +29,8 @@ pub use error::{Call, Error, Result};
 pub use gradwire_macros::{Equivalence, Gradient};
 pub use gradwire_schema::gradient::wire::{bf16, f16};
 pub use gradwire_schema::operation::{
-    Average, BitwiseAnd, BitwiseOr, BitwiseXor, Laws, Located, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc,
-    Operation, PreMultipliedSum, Product, Sum,
+    Average, BitwiseAnd, BitwiseOr, BitwiseXor, Laws, Located, LogicalAnd, LogicalOr, LogicalXor, Max,
+    MaxLoc, Min, MinLoc, Operation, PreMultipliedSum, Product, Sum,
 };
 pub use gradwire_schema::{
     Arithmetic, ConvertTo, Datatype, Element, Equivalence, F8E4m3, F8E5m2, Float, Gradient, Integer,
