@@ -126,10 +126,14 @@ impl Dial {
     }
 
     /// Begins with the first candidate before there is a clock, so that the poll set has something to report.
-    pub(crate) fn start(&mut self, shared: &Shared) {
-        if let Err(failure) = self.begin(shared) {
-            self.note(failure);
+    /// Fails only where no other candidate would do better.
+    pub(crate) fn start(&mut self, shared: &Shared) -> Result<(), Errno> {
+        match self.begin(shared) {
+            Err(Failure::Broken(errno @ (Errno::MFILE | Errno::NFILE))) => return Err(errno),
+            Err(failure) => self.note(failure),
+            Ok(()) => {}
         }
+        Ok(())
     }
 
     /// Does what can be done now.

@@ -42,8 +42,8 @@ struct Stranger {
 /// What a stranger has become.
 #[derive(Debug)]
 pub(crate) enum Caller {
-    /// This endpoint. It waits for [`Door::welcome`] or [`Door::dismiss`].
-    Proven(EndpointId),
+    /// Somebody of the job. It waits for [`Door::welcome`].
+    Proven,
     /// This endpoint, welcomed; frames follow.
     Ready(EndpointId, Stream),
     /// Sent away, though it said that it was this endpoint.
@@ -88,7 +88,7 @@ impl Door {
                     stranger.deadline = clock::after(now, shared.config.connect_timeout);
                 }
                 self.forget_older(id, index);
-                Some(Caller::Proven(id))
+                Some(Caller::Proven)
             }
             Ok(Progress::Done) => {
                 let stranger = self.remove(index)?;
@@ -111,13 +111,6 @@ impl Door {
         stranger.handshake.welcome();
         if let Err(failure) = say(&stranger.stream, &mut stranger.handshake) {
             self.send_away(index, failure, now);
-        }
-    }
-
-    /// Tells `id` that it is not needed.
-    pub(crate) fn dismiss(&mut self, id: EndpointId, now: Instant) {
-        if let Some(index) = self.find(id) {
-            self.send_away(index, Failure::Refused(Refusal::Taken), now);
         }
     }
 

@@ -88,19 +88,17 @@ pub(crate) enum Refusal {
     OtherSecret,
     SecretOnOneSide,
     OutOfTurn,
-    Taken,
     NoRandomness,
 }
 
 impl Refusal {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 7] = [
         Self::OtherProtocol,
         Self::OtherVersion,
         Self::OtherEndpoint,
         Self::OtherSecret,
         Self::SecretOnOneSide,
         Self::OutOfTurn,
-        Self::Taken,
         Self::NoRandomness,
     ];
 
@@ -112,7 +110,6 @@ impl Refusal {
             Self::OtherSecret => "it has another job secret",
             Self::SecretOnOneSide => "only one of the two has a job secret",
             Self::OutOfTurn => "it sent a message out of turn",
-            Self::Taken => "it is connected already",
             Self::NoRandomness => "the system gave no random numbers",
         }
     }

@@ -18,6 +18,8 @@ mod poll;
 mod progress;
 mod random;
 mod socket;
+#[cfg(test)]
+mod stream_tests;
 mod transport;
 
 pub use config::{BindError, TcpConfig};

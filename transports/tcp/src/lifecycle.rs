@@ -31,6 +31,8 @@ impl Tcp {
             next = next.into_iter().chain(due).min();
         }
         self.timers.next = next;
+        self.timers.unsettled = !self.door.is_quiet() || self.peers.are_unsettled();
+        self.timers.watchful |= self.timers.unsettled;
     }
 
     /// Does what is due for one peer. Returns when it is to be seen again.
@@ -58,7 +60,9 @@ impl Tcp {
             State::Open(connection) => match connection.tick(now, config) {
                 Ok(()) => {
                     let due = connection.due(config);
-                    self.note_output(slot);
+                    if connection.has_output() {
+                        self.note_output(slot);
+                    }
                     return Some(due);
                 }
                 Err(reason) => self.lose(slot, reason, events),
@@ -77,14 +81,8 @@ impl Tcp {
     /// Lets a stranger at the door say what it has to say.
     pub(crate) fn hear(&mut self, index: u32, now: Instant, events: &mut Events) {
         match self.door.hear(index, now, &self.shared) {
-            None => {}
-            // Those nobody expects yet wait. Those who are here already, or whom we are to call, do not.
-            Some(Caller::Proven(id)) => {
-                let known = self.peers.slot_of_endpoint(id).is_some();
-                if known && self.awaited(id).is_none() {
-                    self.door.dismiss(id, now);
-                }
-            }
+            // Who is proven waits until it is awaited; `tick` sees to that.
+            None | Some(Caller::Proven) => {}
             Some(Caller::Ready(id, stream)) => {
                 if let Some(slot) = self.awaited(id).map(|(slot, _)| slot) {
                     self.open(slot, stream, now, events);

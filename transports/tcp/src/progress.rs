@@ -15,10 +15,11 @@ const GLANCE: u32 = 64;
 impl Tcp {
     pub(crate) fn advance(&mut self, now: Instant, events: &mut Events) -> Result<Activity, TransportError> {
         let told = events.len();
-        self.reports.drain(..).for_each(|event| events.push(event));
-        self.forgive_deafness(now);
+        if !self.reports.is_empty() {
+            events.extend(self.reports.drain(..));
+        }
         let few = self.peers.len() <= FEW;
-        let mut moved = self.write_pending(now, events, few);
+        let mut moved = !self.pending.is_empty() && self.write_pending(now, events, few);
         if !few || self.should_look() {
             moved |= self.look(now, events)?;
         }
@@ -28,6 +29,7 @@ impl Tcp {
             }
         }
         if self.timers.stale || self.timers.next.is_some_and(|next| now >= next) {
+            self.forgive_deafness(now);
             self.tick(now, events);
         }
         self.timers.last_progress = Some(now);
@@ -56,11 +58,7 @@ impl Tcp {
 
     fn should_look(&mut self) -> bool {
         self.timers.unseen += 1;
-        self.timers.unseen >= GLANCE
-            || self.timers.slept
-            || !self.pending.is_empty()
-            || !self.door.is_quiet()
-            || self.peers.are_unsettled()
+        self.timers.unseen >= GLANCE || self.timers.watchful || !self.pending.is_empty()
     }
 
     /// Time in which nobody called `progress` is not the peers' silence.
@@ -112,7 +110,7 @@ impl Tcp {
         if !connection.has_output() {
             connection.watch_for_room(false, slot, &self.shared.poll);
         }
-        self.done.drain(..).for_each(|token| events.push(Event::Done(token)));
+        events.extend(self.done.drain(..).map(Event::Done));
         self.say_farewell(slot, now, events);
         moved
     }
@@ -145,7 +143,8 @@ impl Tcp {
 
     /// Asks the poll set what is ready, and does it.
     fn look(&mut self, now: Instant, events: &mut Events) -> Result<bool, TransportError> {
-        (self.timers.unseen, self.timers.slept) = (0, false);
+        self.timers.unseen = 0;
+        self.timers.watchful = self.timers.unsettled;
         let mut ready = std::mem::take(&mut self.ready);
         ready.clear();
         self.shared

@@ -35,6 +35,14 @@ impl Stream {
         net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map(Self)
     }
 
+    /// Two ends of one connection inside this process.
+    #[cfg(test)]
+    pub(crate) fn pair() -> (Self, Self) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let pair = net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+        pair.map(|(a, b)| (Self(a), Self(b))).expect("a pair of sockets")
+    }
+
     /// Whether a `dial` has succeeded; `None`: not decided yet.
     pub(crate) fn dialled(&self) -> Option<Result<(), Errno>> {
         match net::sockopt::socket_error(&self.0) {
@@ -78,6 +86,9 @@ impl Stream {
 
     /// Never raises a signal.
     pub(crate) fn write_vectored(&self, buffers: &[IoSlice<'_>]) -> Result<Moved, Errno> {
+        if let [buffer] = buffers {
+            return self.write(buffer);
+        }
         let mut nothing = SendAncillaryBuffer::default();
         moved(net::sendmsg(&self.0, buffers, &mut nothing, SendFlags::NOSIGNAL))
     }

@@ -64,8 +64,10 @@ pub(crate) struct Timers {
     pub(crate) last_progress: Option<Instant>,
     /// Turns without a look at the poll set.
     pub(crate) unseen: u32,
-    /// The caller was about to sleep on the poll set.
-    pub(crate) slept: bool,
+    /// The next turn is to look at the poll set: the caller was about to sleep on it, or somebody is on the way.
+    pub(crate) watchful: bool,
+    /// Somebody stands at the door, or a peer is on its way in or out.
+    pub(crate) unsettled: bool,
 }
 
 impl Tcp {
@@ -144,7 +146,11 @@ impl Transport for Tcp {
         // Both sides were told of each other; the lesser id calls.
         let state = if self.here.id < there.id {
             let mut dial = Dial::new(there.id, candidates, Source::Peer(self.peers.free_slot()));
-            dial.start(&self.shared);
+            let refused = |errno: Errno| ConnectError::System {
+                context: "socket (raise the limit of descriptors with `ulimit -n`)",
+                code: errno.raw_os_error(),
+            };
+            dial.start(&self.shared).map_err(refused)?;
             State::Dialling(Box::new(dial))
         } else {
             State::Awaiting { deadline: None, refused: None }
@@ -250,7 +256,7 @@ impl Transport for Tcp {
         if self.timers.stale || !self.reports.is_empty() {
             return false;
         }
-        self.timers.slept = true;
+        self.timers.watchful = true;
         self.arm_pending();
         true
     }
