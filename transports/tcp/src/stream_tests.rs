@@ -199,6 +199,42 @@ proptest! {
     }
 }
 
+#[test]
+fn a_put_may_be_revoked_after_any_byte() {
+    const LEN: usize = 600;
+    for cut in 0..=2 * Frame::HEADER_LEN + LEN {
+        let (near, far) = Stream::pair();
+        let mut receiver = Receiver::new(far);
+        let (_, key) = receiver.export(LEN);
+        let mut regions = Regions::new();
+        let source = region(&mut regions, LEN, |_| 7);
+        let mut outgoing = Outgoing::default();
+        let notice = Some(Notice(5));
+        let put =
+            Outbound { token: Token(1), source, source_offset: 0, len: LEN, key, target_offset: 0, notice };
+        assert_eq!(outgoing.put(&put, &regions), Posted::Queued);
+        assert_eq!(outgoing.message(Tag(1), b"after"), Posted::Queued);
+        let (mut done, mut failed) = (Vec::new(), Vec::new());
+        let mut write = |outgoing: &mut Outgoing, regions: &Regions, budget| {
+            outgoing.write(&near, regions, budget, &mut done).expect("an open socket");
+        };
+        if cut > 0 {
+            write(&mut outgoing, &regions, cut);
+        }
+        outgoing.revoke(source, &mut failed);
+        regions.remove(source);
+        write(&mut outgoing, &regions, usize::MAX);
+        receiver.read(usize::MAX).expect("well-formed frames");
+        let complete = cut >= Frame::HEADER_LEN + LEN;
+        assert_eq!((done.len(), failed.len()), if complete { (1, 0) } else { (0, 1) }, "cut at {cut}");
+        let events: Vec<_> = receiver.events.iter().collect();
+        let notified = Event::Notified(PEER, Notice(5));
+        let after = EventRef::Received(PEER, Tag(1), b"after");
+        let expected = if complete { vec![EventRef::Other(&notified), after] } else { vec![after] };
+        assert_eq!(events, expected, "cut at {cut}");
+    }
+}
+
 /// Reads one frame of `bytes` and says how that went.
 fn verdict(bytes: &[u8]) -> Result<usize, LossReason> {
     let (near, far) = Stream::pair();
