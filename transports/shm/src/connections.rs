@@ -3,7 +3,7 @@
 use crate::MAX_SEND;
 use crate::address::Name;
 use crate::frame::Frame;
-use crate::handshake::{Caller, Dial, Identity, Step};
+use crate::handshake::{Caller, Dial, Identity, Purpose, Step};
 use crate::link::Link;
 use crate::poller::{Poller, Ready};
 use crate::regions::Announcement;
@@ -30,21 +30,26 @@ pub(crate) struct Connections {
     /// Descriptors ran out: callers wait until then.
     listener_rests: Option<Instant>,
     asleep: bool,
-    guest_time: Duration,
-    max_strangers: usize,
+    patience: Patience,
+}
+
+/// How long and how many we put up with.
+pub(crate) struct Patience {
+    pub(crate) connect: Duration,
+    pub(crate) handshake: Duration,
+    pub(crate) half_open: usize,
 }
 
 enum State {
-    Dialling {
+    /// We dial, or the peer does and we look from time to time whether it is there.
+    Connecting {
         name: Name,
+        purpose: Purpose,
         /// `None` between two attempts.
         dial: Option<(u64, Dial)>,
         retry: Retry,
-    },
-    /// The peer dials.
-    Awaiting {
-        name: Name,
-        probe: Retry,
+        /// `None` until `progress` brings a clock.
+        deadline: Option<Instant>,
     },
     Connected {
         number: u64,
@@ -95,11 +100,7 @@ const LISTENER_REST: Duration = Duration::from_millis(100);
 const MAX_PROVEN: usize = 1024;
 
 impl Connections {
-    pub(crate) fn new(
-        identity: Identity,
-        guest_time: Duration,
-        max_strangers: usize,
-    ) -> Result<Self, (&'static str, Errno)> {
+    pub(crate) fn new(identity: Identity, patience: Patience) -> Result<Self, (&'static str, Errno)> {
         let listener =
             socket::listen(identity.name).map_err(|errno| ("listening on a Unix socket", errno))?;
         let poller = Poller::new(&listener, &identity.bell).map_err(|errno| ("epoll", errno))?;
@@ -114,8 +115,7 @@ impl Connections {
             last_poll: None,
             listener_rests: None,
             asleep: false,
-            guest_time,
-            max_strangers,
+            patience,
         })
     }
 
@@ -126,24 +126,16 @@ impl Connections {
         if self.peers.contains_key(&peer) {
             return Err(ConnectError::PeerReused);
         }
-        let state = if self.identity.name < name {
-            let dial = match Dial::new(&self.identity, name) {
-                Ok(dial) => {
-                    let number = self.watch(&dial).map_err(unreachable_or_system)?;
-                    self.owners.insert(number, peer);
-                    Some((number, dial))
-                }
-                Err(Errno::AGAIN) => None,
-                Err(errno) => return Err(unreachable_or_system(errno)),
-            };
-            State::Dialling { name, dial, retry: Retry::after(REDIAL) }
-        } else {
-            // The peer dials. Whether it can is found out by calling it: what reaches it is reached by it.
-            match socket::dial(name) {
-                Ok(_) | Err(Errno::AGAIN) => State::Awaiting { name, probe: Retry::after(PROBE) },
-                Err(errno) => return Err(unreachable_or_system(errno)),
-            }
+        // The one with the smaller name dials. Whether it can the other finds out by calling, too: what reaches it
+        // is reached by it.
+        let (purpose, pause) =
+            if self.identity.name < name { (Purpose::Connect, REDIAL) } else { (Purpose::Probe, PROBE) };
+        let dial = match self.dial(peer, name, purpose) {
+            Ok(dial) => Some(dial),
+            Err(Errno::AGAIN) => None,
+            Err(errno) => return Err(unreachable_or_system(errno)),
         };
+        let state = State::Connecting { name, purpose, dial, retry: Retry::after(pause), deadline: None };
         self.peers.insert(peer, state);
         Ok(())
     }
@@ -155,7 +147,7 @@ impl Connections {
                 self.owners.remove(&number);
                 link.close();
             }
-            State::Dialling { dial: Some((number, _)), .. } => {
+            State::Connecting { dial: Some((number, _)), .. } => {
                 self.owners.remove(&number);
             }
             _ => {}
@@ -167,7 +159,7 @@ impl Connections {
         match self.peers.get_mut(&peer) {
             Some(State::Connected { link, .. }) if link.end().is_some() => Err(TransportError::PeerLost),
             Some(State::Connected { link, .. }) => Ok(Some(link)),
-            Some(State::Dialling { .. } | State::Awaiting { .. }) => Ok(None),
+            Some(State::Connecting { .. }) => Ok(None),
             Some(State::Lost) => Err(TransportError::PeerLost),
             Some(State::Disconnected) | None => Err(TransportError::NotConnected),
         }
@@ -202,7 +194,7 @@ impl Connections {
                     busy |= link.drain_ring(*peer, scratch, events);
                     settled &= link.end().is_none();
                 }
-                State::Dialling { .. } | State::Awaiting { .. } => settled = false,
+                State::Connecting { .. } => settled = false,
                 State::Lost | State::Disconnected => {}
             }
         }
@@ -222,12 +214,12 @@ impl Connections {
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let guests =
             self.callers.values().filter(|guest| guest.caller.proven().is_none()).map(|guest| guest.deadline);
-        let peers = self.peers.values().filter_map(|state| match state {
-            State::Dialling { dial: None, retry, .. } => retry.at,
-            State::Awaiting { probe, .. } => probe.at,
-            _ => None,
+        let peers = self.peers.values().flat_map(|state| match state {
+            State::Connecting { dial: None, retry, deadline, .. } => [retry.at, *deadline],
+            State::Connecting { deadline, .. } => [None, *deadline],
+            _ => [None; 2],
         });
-        guests.chain(peers).chain(self.listener_rests).min()
+        guests.chain(peers.flatten()).chain(self.listener_rests).min()
     }
 
     pub(crate) fn readiness(&self) -> BorrowedFd<'_> {
@@ -241,8 +233,8 @@ impl Connections {
             match state {
                 State::Connected { link, .. } => quiet &= link.fall_asleep(),
                 // Their clocks start with the next `progress`.
-                State::Dialling { dial: None, retry: Retry { at: None, .. }, .. }
-                | State::Awaiting { probe: Retry { at: None, .. }, .. } => quiet = false,
+                State::Connecting { deadline: None, .. }
+                | State::Connecting { dial: None, retry: Retry { at: None, .. }, .. } => quiet = false,
                 _ => {}
             }
         }
@@ -294,7 +286,7 @@ impl Connections {
         // A bound per call: strangers must not keep us from our work.
         for _ in 0..64 {
             match socket::accept(&self.listener) {
-                Ok(Some(socket)) => self.receive_guest(Caller::new(socket), now + self.guest_time),
+                Ok(Some(socket)) => self.receive_guest(Caller::new(socket), now + self.patience.handshake),
                 Ok(None) | Err(Errno::CONNABORTED | Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
                 Err(errno) => {
@@ -309,7 +301,7 @@ impl Connections {
 
     fn receive_guest(&mut self, mut caller: Caller, deadline: Instant) {
         let strangers = self.callers.values().filter(|guest| guest.caller.proven().is_none()).count();
-        if strangers >= self.max_strangers
+        if strangers >= self.patience.half_open
             && let Some((&oldest, _)) = self.callers.iter().find(|(_, guest)| guest.caller.proven().is_none())
         {
             tracing::debug!("too many callers that have not proven themselves: the oldest is dropped");
@@ -357,7 +349,7 @@ impl Connections {
                     self.poller.watch_room(*number, &**link, false);
                 }
             }
-            Some(State::Dialling { name, dial, .. }) => {
+            Some(State::Connecting { name, dial, .. }) => {
                 let Some((number, attempt)) = dial else { return };
                 let number = *number;
                 let reason = match attempt.advance(&self.identity) {
@@ -394,7 +386,7 @@ impl Connections {
         for (number, peer) in proven {
             let Some(guest) = self.callers.remove(&number) else { continue };
             // Two calls of the same peer: the first one wins.
-            if !matches!(self.peers.get(&peer), Some(State::Awaiting { .. })) {
+            if !matches!(self.peers.get(&peer), Some(State::Connecting { .. })) {
                 continue;
             }
             match guest.caller.welcome(&self.identity) {
@@ -408,41 +400,44 @@ impl Connections {
 
     fn awaiting(&self, caller: Name) -> Option<Peer> {
         self.peers.iter().find_map(|(&peer, state)| match state {
-            State::Awaiting { name, .. } if *name == caller => Some(peer),
+            State::Connecting { name, purpose: Purpose::Probe, .. } if *name == caller => Some(peer),
             _ => None,
         })
     }
 
-    /// Dials again where a call broke off, and looks whether those who are to call us are still there.
+    /// Dials again where a line broke off or has served, and gives up where time has run out.
     fn retry(&mut self, now: Instant, events: &mut Events) {
-        let due: Vec<_> = self
-            .peers
-            .iter_mut()
-            .filter_map(|(&peer, state)| match state {
-                State::Dialling { name, dial: None, retry } => {
-                    retry.is_due(now).then_some((peer, *name, true))
+        let mut due = Vec::new();
+        let mut late = Vec::new();
+        for (&peer, state) in &mut self.peers {
+            let State::Connecting { name, purpose, dial, retry, deadline } = state else { continue };
+            if now >= *deadline.get_or_insert(now + self.patience.connect) {
+                late.push(peer);
+            } else if dial.is_none() && retry.is_due(now) {
+                due.push((peer, *name, *purpose));
+            }
+        }
+        for peer in late {
+            self.lose(peer, LossReason::Unreachable { code: Errno::TIMEDOUT.raw_os_error() }, events);
+        }
+        for (peer, name, purpose) in due {
+            match self.dial(peer, name, purpose) {
+                Ok(attempt) => {
+                    if let Some(State::Connecting { dial, .. }) = self.peers.get_mut(&peer) {
+                        *dial = Some(attempt);
+                    }
                 }
-                State::Awaiting { name, probe } => probe.is_due(now).then_some((peer, *name, false)),
-                _ => None,
-            })
-            .collect();
-        for (peer, name, dials) in due {
-            let result = if dials { self.redial(peer, name) } else { socket::dial(name).map(drop) };
-            match result {
-                Ok(()) | Err(Errno::AGAIN) => {}
+                Err(Errno::AGAIN) => {}
                 Err(errno) => self.lose(peer, LossReason::Unreachable { code: errno.raw_os_error() }, events),
             }
         }
     }
 
-    fn redial(&mut self, peer: Peer, name: Name) -> Result<(), Errno> {
-        let attempt = Dial::new(&self.identity, name)?;
-        let number = self.watch(&attempt)?;
-        if let Some(State::Dialling { dial, .. }) = self.peers.get_mut(&peer) {
-            *dial = Some((number, attempt));
-            self.owners.insert(number, peer);
-        }
-        Ok(())
+    fn dial(&mut self, peer: Peer, name: Name, purpose: Purpose) -> Result<(u64, Dial), Errno> {
+        let dial = Dial::new(&self.identity, name, purpose)?;
+        let number = self.watch(&dial)?;
+        self.owners.insert(number, peer);
+        Ok((number, dial))
     }
 
     /// Reports the dead, after everything they had sent.
@@ -473,13 +468,19 @@ impl Connections {
             link.tell(frame, descriptor);
         }
         self.poller.watch_room(number, &link, link.has_mail());
+        if let Some(State::Connecting { dial: Some((probe, _)), .. }) = self.peers.get(&peer) {
+            self.owners.remove(probe);
+        }
         self.owners.insert(number, peer);
         self.peers.insert(peer, State::Connected { number, link: Box::new(link) });
         events.push(Event::Connected(peer));
     }
 
     fn lose(&mut self, peer: Peer, reason: LossReason, events: &mut Events) {
-        self.peers.insert(peer, State::Lost);
+        if let Some(State::Connecting { dial: Some((number, _)), .. }) = self.peers.insert(peer, State::Lost)
+        {
+            self.owners.remove(&number);
+        }
         events.push(Event::PeerLost(peer, reason));
     }
 

@@ -30,7 +30,7 @@ pub(crate) enum Step<T> {
     Wait,
     /// Done.
     Done(T),
-    /// The line is dead; whoever dialled may try again.
+    /// The line is dead; whoever dialled may try again later.
     Broken,
     /// The other side is not who it should be, or talks nonsense.
     Refused(&'static str),
@@ -48,8 +48,18 @@ impl<T> Step<T> {
     }
 }
 
+/// Why one dials.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// To connect.
+    Connect,
+    /// To see whether the other is there and belongs to the job: it will dial itself.
+    Probe,
+}
+
 /// The dialler's side.
 pub(crate) struct Dial {
+    purpose: Purpose,
     socket: Socket,
     transcript: Transcript,
     /// Where the peer will write, once we have passed it on.
@@ -58,7 +68,7 @@ pub(crate) struct Dial {
 
 impl Dial {
     /// Calls `listener` and says hello.
-    pub(crate) fn new(identity: &Identity, listener: Name) -> Result<Self, Errno> {
+    pub(crate) fn new(identity: &Identity, listener: Name, purpose: Purpose) -> Result<Self, Errno> {
         let socket = crate::socket::dial(listener)?;
         let challenge = random()?;
         socket.send(&Frame::Hello { from: identity.name, to: listener, challenge }, &[])?;
@@ -68,7 +78,7 @@ impl Dial {
             dialler_challenge: challenge,
             listener_challenge: Proof::default(),
         };
-        Ok(Self { socket, transcript, inbox: None })
+        Ok(Self { purpose, socket, transcript, inbox: None })
     }
 
     pub(crate) fn advance(&mut self, identity: &Identity) -> Step<(Words, Producer<Words>, Bell)> {
@@ -100,6 +110,10 @@ impl Dial {
         let secret = identity.secret.as_ref();
         if !self.transcript.verify(secret, Role::Listener, proof) {
             return Step::Refused("it does not know this job's secret");
+        }
+        if self.purpose == Purpose::Probe {
+            // All is well, and this line has served.
+            return Step::Broken;
         }
         let (segment, inbox) = match create_inbox(identity.capacity) {
             Ok(inbox) => inbox,

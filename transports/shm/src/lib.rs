@@ -6,6 +6,8 @@
 //! - *Memory.* Sealed memfd segments, passed as descriptors over the socket and closed once they are mapped.
 //! - *Messages and notices* go through a ring of atomic words each way; `README.md` proves its ordering. A put is
 //!   a copy into the peer's mapped region and a notice behind it, so everything arrives in the order of posting.
+//! - *Revocation.* `deregister` puts other pages at the same address and raises a flag in a page behind the region, which
+//!   peers look at before each put and get. What a late one writes goes to pages that nobody reads.
 //! - *Sleep.* A peer rings our eventfd only when we have said that we sleep.
 //! - *Death.* The kernel hangs up the socket. What the dead had written stays readable.
 //!

@@ -5,7 +5,7 @@ use crate::bell::Bell;
 use crate::frame::Frame;
 use crate::remote::Segment;
 use crate::ring::{Consumer, Label, Producer, Pushed, Violation};
-use crate::segment::{self, Words};
+use crate::segment::Words;
 use crate::socket::{Descriptors, Incoming, Socket};
 use crate::{MAX_SEGMENTS, MAX_SEND};
 use gradwire_transport::{Event, Events, LossReason, Notice, Peer, Posted, Tag};
@@ -156,9 +156,7 @@ impl Link {
             match self.socket.receive() {
                 Incoming::Frame(Frame::Region { id, len }, descriptors) => self.learn(id, len, descriptors),
                 Incoming::Frame(Frame::Revoked { id }, _) => {
-                    if let Some(segment) = self.segments.remove(&id) {
-                        segment.revoke();
-                    }
+                    self.segments.remove(&id);
                 }
                 Incoming::Frame(Frame::Goodbye, _) => self.farewell = true,
                 Incoming::Frame(..) | Incoming::Malformed => {
@@ -181,13 +179,9 @@ impl Link {
         let [Some(descriptor), None] = descriptors else {
             return self.finish(LossReason::Protocol("a region without its segment"));
         };
-        let accepted = match usize::try_from(len) {
-            Ok(len @ 1..) => segment::accept(&descriptor, len),
-            _ => Err("a region of no size"),
-        };
-        match accepted {
-            Ok(mapping) => {
-                self.segments.insert(id, Arc::new(Segment::new(mapping)));
+        match Segment::accept(&descriptor, len) {
+            Ok(segment) => {
+                self.segments.insert(id, Arc::new(segment));
                 self.next_segment = id.saturating_add(1);
             }
             Err(what) => self.finish(LossReason::Protocol(what)),

@@ -71,11 +71,11 @@ impl Regions {
             ),
         };
         let allocation = match &shared {
-            Some(shared) => segment::allocation(&shared.mapping),
+            Some(shared) => segment::allocation(&shared.mapping, len),
             None => segment::empty_allocation(),
         };
         let id = self.next_id;
-        let announcement = shared.as_ref().map(|shared| shared.announcement(id));
+        let announcement = shared.as_ref().map(|shared| shared.announcement(id, len));
         let region = self.occupy(Local::Allocated { id, len, shared })?;
         self.next_id += 1;
         Ok((region, allocation, announcement))
@@ -120,12 +120,12 @@ impl Regions {
             .slots
             .values()
             .filter_map(|local| match local {
-                Local::Allocated { id, shared: Some(shared), .. } => Some((*id, shared)),
+                Local::Allocated { id, len, shared: Some(shared) } => Some((*id, *len, shared)),
                 _ => None,
             })
             .collect();
-        shared.sort_unstable_by_key(|(id, _)| *id);
-        shared.into_iter().map(|(id, shared)| shared.announcement(id)).collect()
+        shared.sort_unstable_by_key(|(id, ..)| *id);
+        shared.into_iter().map(|(id, len, shared)| shared.announcement(id, len)).collect()
     }
 
     /// Where `len` bytes from `offset` on begin.
@@ -138,9 +138,9 @@ impl Regions {
         let (address, region_len) = match self.slots.get(region.index(), region.generation()) {
             Some(Local::Registered(range)) => (range.address, range.len),
             Some(Local::Allocated { len, shared, .. }) => {
-                (shared.as_ref().map_or(NonNull::dangling(), |shared| shared.mapping.address()), *len)
+                (shared.as_ref().map_or(segment::nowhere(), |shared| shared.mapping.address()), *len)
             }
-            None => (NonNull::dangling(), 0),
+            None => (segment::nowhere(), 0),
         };
         locate(address, region_len, offset, len)
     }
@@ -148,15 +148,17 @@ impl Regions {
 
 impl Shared {
     fn create(len: usize) -> Result<Self, Refused> {
-        let (descriptor, mapping) = segment::create("gradwire-region", len)?;
+        let segment_len = segment::region_segment_len(len).ok_or_else(Refused::no_memory)?;
+        let (descriptor, mapping) = segment::create("gradwire-region", segment_len)?;
         Ok(Self { mapping: Arc::new(mapping), descriptor: Arc::new(descriptor) })
     }
 
-    fn announcement(&self, id: u64) -> Announcement {
-        (Frame::Region { id, len: self.mapping.len() as u64 }, Some(Arc::clone(&self.descriptor)))
+    fn announcement(&self, id: u64, len: usize) -> Announcement {
+        (Frame::Region { id, len: len as u64 }, Some(Arc::clone(&self.descriptor)))
     }
 
     fn revoke(&self) {
+        self.mapping.mark_revoked();
         // Where nobody holds the allocation any more, unmapping is all there is to do.
         if Arc::strong_count(&self.mapping) > 1 {
             self.mapping.make_private();
@@ -174,5 +176,5 @@ pub(crate) fn locate(
     if offset > region_len || len > region_len - offset {
         return Err(TransportError::OutOfRange { offset, len, region_len });
     }
-    Ok(segment::offset(address, offset))
+    Ok(segment::offset_of(address, offset))
 }

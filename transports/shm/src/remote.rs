@@ -1,12 +1,12 @@
 //! Regions by their keys: ours as peers know them, and peers' as we do.
 
 use crate::address::Name;
-use crate::segment::Mapping;
+use crate::segment::{self, Mapping};
 use gradwire_transport::{Peer, RegionKey};
+use rustix::fd::OwnedFd;
 use sha2::{Digest, Sha256};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a key says. Keys of one process say the same to all peers: all of them map the segment anyway.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,17 +52,15 @@ impl Key {
 #[derive(Debug)]
 pub(crate) struct Segment {
     mapping: Mapping,
-    revoked: AtomicBool,
+    len: usize,
 }
 
 impl Segment {
-    pub(crate) fn new(mapping: Mapping) -> Self {
-        Self { mapping, revoked: AtomicBool::new(false) }
-    }
-
-    /// The peer has other memory there now; nobody reads what we write here.
-    pub(crate) fn revoke(&self) {
-        self.revoked.store(true, Ordering::Relaxed);
+    /// Maps what a peer passed.
+    pub(crate) fn accept(descriptor: &OwnedFd, len: u64) -> Result<Self, &'static str> {
+        let len = usize::try_from(len).ok().filter(|len| *len > 0).ok_or("a region of no size")?;
+        let segment_len = segment::region_segment_len(len).ok_or("a region of no size")?;
+        Ok(Self { mapping: segment::accept(descriptor, segment_len)?, len })
     }
 }
 
@@ -80,15 +78,16 @@ impl Remote {
     }
 
     pub(crate) fn address(&self) -> NonNull<u8> {
-        self.segment.as_ref().map_or(NonNull::dangling(), |segment| segment.mapping.address())
+        self.segment.as_ref().map_or(segment::nowhere(), |segment| segment.mapping.address())
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.segment.as_ref().map_or(0, |segment| segment.mapping.len())
+        self.segment.as_ref().map_or(0, |segment| segment.len)
     }
 
+    /// Whether the peer has other memory there now: nobody reads what we write here.
     pub(crate) fn is_revoked(&self) -> bool {
-        self.segment.as_ref().is_some_and(|segment| segment.revoked.load(Ordering::Relaxed))
+        self.segment.as_ref().is_some_and(|segment| segment.mapping.is_revoked())
     }
 }
 

@@ -6,9 +6,10 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use std::ffi::c_void;
+use std::num::NonZero;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the system refused, and its raw code.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,10 @@ pub(crate) struct Refused {
 impl Refused {
     pub(crate) fn during(context: &'static str) -> impl Fn(Errno) -> Self {
         move |errno| Self { context, code: errno.raw_os_error() }
+    }
+
+    pub(crate) fn no_memory() -> Self {
+        Self::during("more shared memory than this machine has")(Errno::NOMEM)
     }
 }
 
@@ -62,6 +67,12 @@ pub(crate) fn accept(fd: &OwnedFd, len: usize) -> Result<Mapping, &'static str> 
     Mapping::of(fd, len).map_err(|_| "a segment that cannot be mapped")
 }
 
+/// Bytes of a segment that holds a region of `len` bytes: the page behind it tells that the region is no more.
+pub(crate) fn region_segment_len(len: usize) -> Option<usize> {
+    let page = rustix::param::page_size();
+    len.checked_next_multiple_of(page)?.checked_add(page)
+}
+
 /// A shared mapping of a whole segment, readable and writable, unmapped on drop.
 #[derive(Debug)]
 pub(crate) struct Mapping {
@@ -96,58 +107,69 @@ impl Mapping {
         self.address
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.len
+    /// Whether the region in this segment was revoked by its owner.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.flag().load(Ordering::Relaxed) != 0
     }
 
-    /// Makes the memory private, at the same address: pages that no peer has mapped, with the old contents
-    /// where memory suffices, else zero.
+    /// Tells everyone who maps the segment that its region is no more.
+    pub(crate) fn mark_revoked(&self) {
+        self.flag().store(1, Ordering::Relaxed);
+    }
+
+    /// The first word of the last page of a region's segment.
+    fn flag(&self) -> &AtomicU64 {
+        let offset = self.len - rustix::param::page_size();
+        let address = offset_of(self.address, offset).cast();
+        // SAFETY: segments of regions are whole pages, the last of which is behind the region: page-aligned,
+        // mapped as long as `self`, and in every process touched through this atomic alone.
+        unsafe { address.as_ref() }
+    }
+
+    /// Makes the memory before the last page private, at the same address: pages that no peer has mapped, with the
+    /// old contents where memory suffices, else zero.
     ///
     /// The caller makes sure that no other thread of this process uses the memory meanwhile.
     pub(crate) fn make_private(&self) {
-        if let Err(errno) = self.swap_in_copy().or_else(|_| self.swap_in_zeros()) {
-            tracing::error!(len = self.len, %errno, "a revoked region could not be made private: peers may still write it");
+        let len = self.len - rustix::param::page_size();
+        if let Err(errno) = self.swap_in_copy(len).or_else(|_| self.swap_in_zeros(len)) {
+            tracing::error!(len, %errno, "a revoked region could not be made private: peers may still write it");
         }
     }
 
-    fn swap_in_copy(&self) -> Result<(), Errno> {
+    /// Of the first `len` bytes, whole pages.
+    fn swap_in_copy(&self, len: usize) -> Result<(), Errno> {
         // SAFETY: without MAP_FIXED the kernel picks unused addresses.
         let copy = unsafe {
             rustix::mm::mmap_anonymous(
                 ptr::null_mut(),
-                self.len,
+                len,
                 ProtFlags::READ | ProtFlags::WRITE,
                 MapFlags::PRIVATE,
             )
         }?;
-        // SAFETY: the source is this mapping (`len` bytes), the destination the new one of the same length; they
+        // SAFETY: the source is the start of this mapping, the destination the new one of the same length; they
         // do not overlap. A peer may still write the source: then the bytes are unspecified, as documented.
-        unsafe { ptr::copy_nonoverlapping(self.address.as_ptr(), copy.cast(), self.len) };
-        // SAFETY: `copy` is a mapping of `len` bytes that only we know. The range it replaces is this mapping,
+        unsafe { ptr::copy_nonoverlapping(self.address.as_ptr(), copy.cast(), len) };
+        // SAFETY: `copy` is a mapping of `len` bytes that only we know. The range it replaces is the start of this mapping,
         // whose holders use it by address only; it stays mapped, readable and writable throughout (mremap(2)).
         let moved = unsafe {
-            rustix::mm::mremap_fixed(
-                copy,
-                self.len,
-                self.len,
-                MremapFlags::MAYMOVE,
-                self.address.as_ptr().cast(),
-            )
+            rustix::mm::mremap_fixed(copy, len, len, MremapFlags::MAYMOVE, self.address.as_ptr().cast())
         };
         if let Err(errno) = moved {
-            unmap(copy, self.len);
+            unmap(copy, len);
             return Err(errno);
         }
         Ok(())
     }
 
-    fn swap_in_zeros(&self) -> Result<(), Errno> {
-        // SAFETY: the range is this mapping and is replaced by one as long, readable and writable (mmap(2),
+    fn swap_in_zeros(&self, len: usize) -> Result<(), Errno> {
+        // SAFETY: the range is the start of this mapping and is replaced by one as long, readable and writable (mmap(2),
         // MAP_FIXED); its holders use it by address only.
         unsafe {
             rustix::mm::mmap_anonymous(
                 self.address.as_ptr().cast(),
-                self.len,
+                len,
                 ProtFlags::READ | ProtFlags::WRITE,
                 MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE,
             )
@@ -190,16 +212,22 @@ impl crate::ring::Storage for Words {
 }
 
 /// Hands a mapping to its user; it stays mapped until both the user and the transport let go.
-pub(crate) fn allocation(mapping: &Arc<Mapping>) -> Allocation {
-    // SAFETY: the mapping is zeroed, page-aligned, and alive as long as the owner; within
+pub(crate) fn allocation(mapping: &Arc<Mapping>, len: usize) -> Allocation {
+    debug_assert!(len < mapping.len);
+    // SAFETY: the mapping is longer than `len`, zeroed, page-aligned, and alive as long as the owner; within
     // this process only the transport, on behalf of puts and gets, uses it besides the holder.
-    unsafe { Allocation::new(mapping.address, mapping.len, Box::new(Arc::clone(mapping))) }
+    unsafe { Allocation::new(mapping.address, len, Box::new(Arc::clone(mapping))) }
 }
 
-/// Memory that no one has: for regions of length 0.
+/// The address of a region of no bytes: at a page boundary, of no memory.
+pub(crate) fn nowhere() -> NonNull<u8> {
+    let page = NonZero::new(rustix::param::page_size()).unwrap_or(NonZero::<usize>::MIN);
+    NonNull::without_provenance(page)
+}
+
 pub(crate) fn empty_allocation() -> Allocation {
-    // SAFETY: a dangling address is what the contract asks for when `len` is 0.
-    unsafe { Allocation::new(NonNull::dangling(), 0, Box::new(())) }
+    // SAFETY: an address of no memory is what the contract asks for when `len` is 0.
+    unsafe { Allocation::new(nowhere(), 0, Box::new(())) }
 }
 
 /// Copies between two regions, either of which other processes may be using.
@@ -216,7 +244,7 @@ pub(crate) unsafe fn copy(source: NonNull<u8>, destination: NonNull<u8>, len: us
 }
 
 /// The address `offset` bytes behind `address`.
-pub(crate) fn offset(address: NonNull<u8>, offset: usize) -> NonNull<u8> {
+pub(crate) fn offset_of(address: NonNull<u8>, offset: usize) -> NonNull<u8> {
     // Wrapping arithmetic needs no proof; `copy` asks for one when the result is used.
     NonNull::new(address.as_ptr().wrapping_add(offset)).unwrap_or(address)
 }

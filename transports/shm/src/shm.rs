@@ -2,7 +2,7 @@
 
 use crate::address::Name;
 use crate::bell::Bell;
-use crate::connections::Connections;
+use crate::connections::{Connections, Patience};
 use crate::handshake::Identity;
 use crate::regions::{self, Regions};
 use crate::remote::{Key, Remote};
@@ -26,15 +26,23 @@ pub struct ShmConfig {
     pub secret: Option<[u8; 32]>,
     /// Bytes of the ring in which one peer's messages wait for us: a power of two from 64 KiB to 64 MiB.
     pub ring: usize,
+    /// How long both sides may take from `connect` to `Connected`, retries included.
+    pub connect_timeout: Duration,
     /// How long a caller may take to prove itself.
     pub handshake_timeout: Duration,
-    /// How many callers may be in the course of proving themselves; then the oldest is dropped.
-    pub max_strangers: usize,
+    /// How many callers that have proven nothing may be connected at a time; beyond it the oldest is dropped.
+    pub half_open: usize,
 }
 
 impl Default for ShmConfig {
     fn default() -> Self {
-        Self { secret: None, ring: 256 << 10, handshake_timeout: Duration::from_secs(5), max_strangers: 64 }
+        Self {
+            secret: None,
+            ring: 256 << 10,
+            connect_timeout: Duration::from_secs(30),
+            handshake_timeout: Duration::from_secs(3),
+            half_open: 128,
+        }
     }
 }
 
@@ -43,8 +51,9 @@ impl fmt::Debug for ShmConfig {
         f.debug_struct("ShmConfig")
             .field("secret", &self.secret.map(|_| "..."))
             .field("ring", &self.ring)
+            .field("connect_timeout", &self.connect_timeout)
             .field("handshake_timeout", &self.handshake_timeout)
-            .field("max_strangers", &self.max_strangers)
+            .field("half_open", &self.half_open)
             .finish()
     }
 }
@@ -103,7 +112,12 @@ impl Shm {
             code: error.raw_os_error().unwrap_or(0),
         })?;
         let identity = Identity { name, secret: config.secret, bell: Bell::new()?, capacity: config.ring };
-        let connections = Connections::new(identity, config.handshake_timeout, config.max_strangers)
+        let patience = Patience {
+            connect: config.connect_timeout,
+            handshake: config.handshake_timeout,
+            half_open: config.half_open,
+        };
+        let connections = Connections::new(identity, patience)
             .map_err(|(context, errno)| OpenError::System { context, code: errno.raw_os_error() })?;
         Ok(Self {
             connections,
