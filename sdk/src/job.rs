@@ -1,11 +1,12 @@
 //! A job: the processes, what leads to each, and the driver that serves all their communicators.
 
+use crate::buffer::Buffer;
 use crate::communicator::Communicator;
 use crate::driver::{Core, Driver, Shared, Wires};
 use crate::engine::{Calls, Engine, GroupId, Process};
 use crate::plan::{Algorithm, Links, Shape};
 use crate::select::{Tuning, explain, select};
-use crate::{Rank, Result};
+use crate::{Element, Error, Rank, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -99,6 +100,22 @@ impl Job {
 
     pub(crate) fn select(&self, shape: &Shape) -> &'static dyn Algorithm {
         select(shape, &self.links, &self.tuning)
+    }
+
+    pub(crate) fn allocate<T: Element>(&self, count: usize) -> Result<Buffer<T>> {
+        let mut core = self.shared().lock();
+        let Some(carrier) = core.wires.direct_carrier().filter(|_| count > 0) else {
+            drop(core);
+            return Buffer::private(count);
+        };
+        let too_many =
+            || Error::Misuse(format!("{count} elements are more than an address space holds").into());
+        let len = count.checked_mul(size_of::<T>()).ok_or_else(too_many)?;
+        let returns = core.wires.returns.clone();
+        let (region, allocation) = core.wires.carriers[carrier].transport.allocate(len).map_err(|error| {
+            Error::System(format!("{len} bytes of shared memory are refused: {error}").into())
+        })?;
+        Ok(Buffer::shared(allocation, carrier, region, count, returns))
     }
 
     pub(crate) fn explain(&self, shape: &Shape) -> String {

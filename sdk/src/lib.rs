@@ -17,11 +17,13 @@ mod pattern;
 #[allow(dead_code, unused_imports, reason = "parts serve tests and explanations only")]
 mod plan;
 mod rank;
+mod request;
 mod secret;
 mod select;
 mod transports;
 mod wire_up;
 
+pub use buffer::Buffer;
 pub use communicator::{AbortHandle, Communicator, Received, Source};
 pub use config::Config;
 pub use error::{Call, Error, Result};
@@ -40,6 +42,7 @@ pub use in_process::{run, run_over};
 pub use init::{init, init_with};
 pub use plan::Determinism;
 pub use rank::Rank;
+pub use request::{Request, Scope, ScopedRequest};
 pub use secret::JobSecret;
 
 /// What derived code names. Not for people.

@@ -4,6 +4,8 @@ use super::Span;
 use crate::Result;
 use crate::driver::Shared;
 use crate::engine::{Begin, Key, Outcome, Work};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 /// Starts the operation that `work` makes of the memory, and waits until it has ended.
 pub(crate) fn lend(
@@ -30,5 +32,36 @@ struct Guard<'a> {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         self.shared.cancel(self.key);
+    }
+}
+
+/// A slice lent to an operation of a scope.
+pub(crate) struct Lent<'scope, T> {
+    span: Span,
+    slice: NonNull<[T]>,
+    borrow: PhantomData<&'scope mut [T]>,
+}
+
+impl<'scope, T> Lent<'scope, T> {
+    pub(crate) fn new(slice: &'scope mut [T]) -> Self {
+        // SAFETY: the borrow lasts as long as `'scope`, and the scope waits for the operation before that ends. Until
+        // `give_back`, which the scope calls after it has waited, nobody uses the slice.
+        let span = unsafe { Span::of_slice(&mut *slice) };
+        Self { span, slice: NonNull::from(slice), borrow: PhantomData }
+    }
+
+    pub(crate) fn span(&self) -> Span {
+        self.span
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slice.len()
+    }
+
+    /// The slice, after the operation.
+    pub(crate) fn give_back(mut self) -> &'scope mut [T] {
+        // SAFETY: made of a unique borrow that lasts as long as `'scope`, of which this is the only copy; the operation has
+        // ended.
+        unsafe { self.slice.as_mut() }
     }
 }

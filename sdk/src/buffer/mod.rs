@@ -1,11 +1,13 @@
 //! Memory: raw memory of operations, and reductions on it.
 
 mod lend;
+mod owned;
 mod private;
 mod reducer;
 mod span;
 
-pub(crate) use lend::lend;
+pub(crate) use lend::{Lent, lend};
+pub use owned::Buffer;
 pub(crate) use private::Private;
 pub(crate) use reducer::Reducer;
 pub(crate) use span::Span;

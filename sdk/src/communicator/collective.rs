@@ -3,8 +3,10 @@
 use super::Communicator;
 use super::call::{Collective, Operation, misuse, pack, unpack, with_bytes};
 use crate::buffer::Reducer;
-use crate::engine::Contribution;
+use crate::buffer::Span;
+use crate::engine::{Begin, Contribution, Job};
 use crate::plan;
+use crate::plan::Plan;
 use crate::{Rank, Result};
 use gradwire_schema::{CallSignature, Datatype, Equivalence, Reduction};
 
@@ -115,6 +117,20 @@ impl Communicator {
         let mut working = pack(source);
         self.all_reduce_bytes::<T>(&mut working, source.len(), signature, &operation)?;
         unpack(&working, destination)
+    }
+
+    /// An all_reduce for the engine, without the short cut for small ones: what a request carries out.
+    pub(crate) fn planned_all_reduce<T: Equivalence, R: Reduction<T>>(
+        &self,
+        working: Span,
+        count: usize,
+        reduction: &R,
+    ) -> (Begin, Job) {
+        let operation = Operation::new(reduction);
+        let signature = signature::<T>(gradwire_schema::Collective::AllReduce, count, None, Some(&operation));
+        let shape = self.shape::<T>(plan::Collective::AllReduce, count, 0, Some(&operation));
+        let plan = Plan::new(self.job().select(&shape), shape, self.rank());
+        (self.begin(signature), Job { plan, working, reducer: Some(operation.reducer) })
     }
 
     pub(super) fn all_reduce_bytes<T: Equivalence>(

@@ -8,10 +8,11 @@ mod split;
 
 pub use point_to_point::{Received, Source};
 
+use crate::buffer::Buffer;
 use crate::engine::{Calls, GroupId, Process};
 use crate::job::Job;
 use crate::plan::Determinism;
-use crate::{Rank, Result};
+use crate::{Element, Rank, Result};
 use gradwire_schema::{Equivalence, Reduction};
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -129,6 +130,20 @@ impl Communicator {
     pub fn explain<T: Equivalence, R: Reduction<T>>(&self, count: usize, reduction: R) -> String {
         let operation = call::Operation::new::<T, R>(&reduction);
         self.job.explain(&self.shape::<T>(crate::plan::Collective::AllReduce, count, 0, Some(&operation)))
+    }
+
+    /// Zeroed memory for `count` elements that other ranks of the host can reach without a copy; ordinary memory where no
+    /// rank shares a host. A call of this rank alone.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::System`](crate::Error::System) when there is not enough memory, or no descriptor left.
+    pub fn allocate<T: Element>(&self, count: usize) -> Result<Buffer<T>> {
+        self.job.allocate(count)
+    }
+
+    pub(crate) fn job(&self) -> &Arc<Job> {
+        &self.job
     }
 
     /// A handle by which any thread can end the calls of all ranks.

@@ -39,6 +39,7 @@ impl Core {
     /// One turn of the crank: whatever has arrived is handled, whatever can be sent is sent.
     pub(crate) fn turn(&mut self, now: Instant) -> Activity {
         self.engine.set_now(now);
+        self.wires.take_returns();
         let mut activity = Activity::Idle;
         for index in 0..self.wires.carriers.len() {
             self.events.clear();
@@ -91,12 +92,18 @@ impl Core {
         self.wakers.insert(key, waker.clone());
     }
 
-    /// Nobody will ask for the result; `memory` is dropped once the operation has ended.
-    pub(crate) fn detach(&mut self, key: Key, memory: Box<dyn Any + Send>) {
+    pub(crate) fn has_result(&self, key: Key) -> bool {
+        self.results.contains_key(&key) || self.broken.is_some()
+    }
+
+    /// Nobody will ask for the result; `memory` is dropped once the operation has ended, and comes back if it has.
+    pub(crate) fn detach(&mut self, key: Key, memory: Box<dyn Any + Send>) -> Option<Box<dyn Any + Send>> {
         self.wakers.remove(&key);
-        if self.results.remove(&key).is_none() {
-            self.detached.insert(key, memory);
+        if self.results.remove(&key).is_some() {
+            return Some(memory);
         }
+        self.detached.insert(key, memory);
+        None
     }
 
     /// When the crank must be turned even if nothing arrives.

@@ -7,12 +7,14 @@
 
 mod core;
 mod patience;
+mod returns;
 mod service;
 mod sleeper;
 mod wires;
 
 pub(crate) use self::core::Core;
 pub(crate) use patience::Patience;
+pub(crate) use returns::Returns;
 pub(crate) use wires::{Route, Wires};
 
 use crate::Result;
@@ -20,8 +22,10 @@ use crate::engine::{Begin, Key, Outcome, Process, Work};
 use gradwire_transport::Activity;
 use patience::Next;
 use sleeper::Sleeper;
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -116,6 +120,32 @@ impl Shared {
         key
     }
 
+    /// Whether an operation has ended. Turns the crank once.
+    pub(crate) fn test(&self, key: Key) -> bool {
+        let mut core = self.lock();
+        core.turn(Instant::now());
+        self.rearm(&mut core);
+        core.has_result(key)
+    }
+
+    /// The result of an operation, or a wake-up call once there is one.
+    pub(crate) fn poll(&self, key: Key, waker: &Waker) -> Option<Result<Outcome>> {
+        let mut core = self.lock();
+        core.turn(Instant::now());
+        let result = core.take(key);
+        if result.is_none() {
+            core.wake_for(key, waker);
+        }
+        self.rearm(&mut core);
+        result
+    }
+
+    /// Lets an operation go on by itself; `memory` is dropped after it.
+    pub(crate) fn detach(&self, key: Key, memory: Box<dyn Any + Send>) {
+        let spare = self.lock().detach(key, memory);
+        drop(spare);
+    }
+
     /// Ends an operation, if it is still under way, and forgets its result.
     pub(crate) fn cancel(&self, key: Key) {
         let mut core = self.lock();
@@ -180,6 +210,7 @@ impl Shared {
         if !self.sleeper.claim() {
             // Somebody sleeps on the transports already: the service thread makes room at once.
             self.sleeper.wake_if_service();
+            self.rearm(&mut core);
             self.waiting.fetch_add(1, Ordering::Relaxed);
             let timeout =
                 deadline.map_or(Duration::from_secs(1), |at| at.saturating_duration_since(Instant::now()));
@@ -197,6 +228,14 @@ impl Shared {
             self.handed.notify_all();
         }
         core
+    }
+
+    /// Whoever turns the crank takes over from the one who sleeps, as far as transports know: when he stops turning,
+    /// peers must ring again.
+    fn rearm(&self, core: &mut Core) {
+        if self.sleeper.is_taken() && !core.prepare_sleep() {
+            self.sleeper.wake();
+        }
     }
 
     /// Makes the thread that sleeps look around: something was started or ended elsewhere.
@@ -222,9 +261,11 @@ pub(crate) struct Caller<'a> {
 
 impl Drop for Caller<'_> {
     fn drop(&mut self) {
-        let last = self.shared.callers.fetch_sub(1, Ordering::Relaxed) == 1;
+        self.shared.callers.fetch_sub(1, Ordering::Relaxed);
+        let mut core = self.shared.lock();
+        self.shared.rearm(&mut core);
         // Operations that nobody waits for go on in the service thread.
-        if last && !self.shared.lock().engine.is_idle() {
+        if !core.engine.is_idle() {
             self.shared.handed.notify_all();
         }
     }

@@ -53,6 +53,10 @@ impl Sleeper {
         self.who.compare_exchange(NOBODY, SERVICE, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
+    pub(super) fn is_taken(&self) -> bool {
+        self.who.load(Ordering::SeqCst) != NOBODY
+    }
+
     pub(super) fn leave(&self) {
         self.who.store(NOBODY, Ordering::Release);
     }
@@ -77,7 +81,7 @@ impl Sleeper {
 
     /// Wakes the one who sleeps.
     pub(super) fn wake(&self) {
-        if self.who.load(Ordering::SeqCst) != NOBODY {
+        if self.is_taken() {
             let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
         }
     }

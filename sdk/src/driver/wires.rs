@@ -1,5 +1,6 @@
 //! All transports of the process, and which of them leads to whom.
 
+use super::returns::Returns;
 use crate::buffer::Span;
 use crate::engine::{Port, Process, Sent, Staging};
 use crate::plan::Links;
@@ -8,6 +9,7 @@ use gradwire_transport::{
     RegisterError, RemoteRegion, Tag, Transport, TransportError,
 };
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Everything is told apart by frame headers: transports need no label.
 const TAG: Tag = Tag(0);
@@ -36,11 +38,13 @@ pub(crate) struct Wires {
     /// By process; `None` for ourselves. A route outlives the connection: regions are given back through it.
     routes: Vec<Option<Route>>,
     peers: u32,
+    /// Where dropped buffers leave their memory.
+    pub(crate) returns: Arc<Returns>,
 }
 
 impl Wires {
     pub(crate) fn new(processes: usize) -> Self {
-        Self { carriers: Vec::new(), routes: vec![None; processes], peers: 0 }
+        Self { carriers: Vec::new(), routes: vec![None; processes], peers: 0, returns: Arc::default() }
     }
 
     pub(crate) fn add(&mut self, transport: Box<dyn Transport>) -> usize {
@@ -88,6 +92,16 @@ impl Wires {
     /// The mapping of a region of a process.
     pub(crate) fn direct(&self, process: Process, region: RemoteRegion) -> Option<Direct> {
         self.carriers.get(self.route(process)?.carrier)?.transport.direct(region)
+    }
+
+    /// Frees the memory of buffers that were dropped.
+    pub(crate) fn take_returns(&mut self) {
+        for (carrier, region, allocation) in self.returns.take() {
+            if let Some(carrier) = self.carriers.get_mut(carrier) {
+                carrier.transport.deregister(region);
+            }
+            drop(allocation);
+        }
     }
 
     /// The links of the cost model: nominal, so that all processes compute the same from the same transports.

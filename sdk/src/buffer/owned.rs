@@ -1,0 +1,117 @@
+//! Buffers that the library allocates: where ranks share memory, all of them can reach these.
+
+use super::Span;
+use crate::driver::Returns;
+use crate::{Element, Error, Result};
+use gradwire_transport::{Allocation, Region};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Elements in memory of the library's own; made by [`Communicator::allocate`](crate::Communicator::allocate).
+///
+/// It is used as a slice. Where ranks share a host its pages are shared with them, so that a collective reads and writes
+/// them without a copy; peers touch them during collectives only.
+pub struct Buffer<T: Element> {
+    memory: Memory<T>,
+    count: usize,
+}
+
+enum Memory<T> {
+    Shared { allocation: Option<Allocation>, carrier: usize, region: Region, returns: Arc<Returns> },
+    Private(Vec<T>),
+}
+
+impl<T: Element> Buffer<T> {
+    /// Zeros in ordinary memory.
+    pub(crate) fn private(count: usize) -> Result<Self> {
+        let mut values = Vec::new();
+        values
+            .try_reserve_exact(count)
+            .map_err(|_| Error::System(format!("there is no memory for {count} elements").into()))?;
+        values.resize(count, T::new_zeroed());
+        Ok(Self { memory: Memory::Private(values), count })
+    }
+
+    pub(crate) const fn empty() -> Self {
+        Self { memory: Memory::Private(Vec::new()), count: 0 }
+    }
+
+    /// Zeros in memory of a transport, of at least `count` elements.
+    pub(crate) fn shared(
+        allocation: Allocation,
+        carrier: usize,
+        region: Region,
+        count: usize,
+        returns: Arc<Returns>,
+    ) -> Self {
+        let count = count.min(allocation.len() / size_of::<T>().max(1));
+        Self { memory: Memory::Shared { allocation: Some(allocation), carrier, region, returns }, count }
+    }
+
+    /// The transport and region that peers reach it through, if they do.
+    pub(crate) fn region(&self) -> Option<(usize, Region)> {
+        match &self.memory {
+            Memory::Shared { carrier, region, .. } => Some((*carrier, *region)),
+            Memory::Private(_) => None,
+        }
+    }
+
+    /// The memory, for an operation that ends before the buffer is used or dropped.
+    pub(crate) fn span(&mut self) -> Span {
+        // SAFETY: a request owns the buffer while its operation is under way, and hands it to the driver to be dropped
+        // after the operation if it is dropped before; a `&mut` borrow does the same for a blocking call.
+        unsafe { Span::of_slice(&mut self[..]) }
+    }
+
+    fn address(&self) -> NonNull<T> {
+        match &self.memory {
+            Memory::Shared { allocation: Some(allocation), .. } => allocation.address().cast(),
+            Memory::Shared { allocation: None, .. } => NonNull::dangling(),
+            Memory::Private(values) => NonNull::from(values.as_slice()).cast(),
+        }
+    }
+}
+
+impl<T: Element> Deref for Buffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the memory holds `count` initialised elements (it began zeroed, and any bytes are an element), aligned to
+        // a page or by the vector. Peers write it only during collectives, which borrow the buffer mutably or own it.
+        unsafe { std::slice::from_raw_parts(self.address().as_ptr(), self.count) }
+    }
+}
+
+impl<T: Element> DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        let count = self.count;
+        match &mut self.memory {
+            Memory::Private(values) => values,
+            Memory::Shared { allocation, .. } => {
+                let address =
+                    allocation.as_ref().map_or(NonNull::dangling(), |allocation| allocation.address().cast());
+                // SAFETY: as in `deref`; the allocation is owned by this buffer alone, and the borrow is exclusive.
+                unsafe { std::slice::from_raw_parts_mut(address.as_ptr(), count) }
+            }
+        }
+    }
+}
+
+impl<T: Element> Drop for Buffer<T> {
+    /// The driver takes the region back at its next turn, and the memory with it.
+    fn drop(&mut self) {
+        if let Memory::Shared { allocation, carrier, region, returns } = &mut self.memory
+            && let Some(allocation) = allocation.take()
+        {
+            returns.give(*carrier, *region, allocation);
+        }
+    }
+}
+
+impl<T: Element + fmt::Debug> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self[..].fmt(f)
+    }
+}
