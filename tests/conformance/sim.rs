@@ -1,4 +1,4 @@
-//! The simulated network, on its best behaviour and on its worst.
+//! The simulated network: on its best behaviour, on its worst, and in real time.
 
 use gradwire_tests::conformance::{Backend, Rest};
 use gradwire_transport::{RegionKey, Transport};
@@ -46,10 +46,37 @@ impl<const HOSTILE: bool> Backend for Sim<HOSTILE> {
     }
 }
 
+/// Without a clock of its own, for threads that sleep.
+struct RealTime(Network);
+
+impl Backend for RealTime {
+    const NAME: &'static str = "sim in real time";
+
+    fn start() -> Self {
+        Self(Network::new(43, Config::default()))
+    }
+
+    fn endpoint(&mut self) -> Box<dyn Transport> {
+        Box::new(self.0.endpoint())
+    }
+
+    fn stranger(&mut self) -> Option<Box<dyn Transport>> {
+        Some(Box::new(self.0.stranger()))
+    }
+
+    fn stretch(key: &RegionKey, len: u64) -> Option<RegionKey> {
+        Some(crate::stretch(key, len))
+    }
+}
+
 mod well_behaved {
     gradwire_tests::conformance_suite!(super::Sim<false>);
 }
 
 mod hostile {
     gradwire_tests::conformance_suite!(super::Sim<true>);
+}
+
+mod real_time {
+    gradwire_tests::conformance_suite!(super::RealTime);
 }
