@@ -31,6 +31,8 @@ mod supervisor;
 mod tests;
 mod tie;
 
+#[cfg(test)]
+pub(crate) use environment::of_rank;
 pub(crate) use environment::{LAUNCHER_VARIABLE, is_hosted};
 pub use interrupt::{Interrupter, Signal};
 pub use launcher::{Launcher, OnFailure, Output};

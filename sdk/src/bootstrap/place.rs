@@ -181,3 +181,6 @@ fn several_hosts(sighting: &Sighting) -> Error {
          GRADWIRE_ADDRESS=HOST:PORT for all ranks, with a free port on the host of rank 0"
     )))
 }
+
+#[cfg(test)]
+mod tests;

@@ -167,3 +167,6 @@ fn bootstrap(reason: String) -> Error {
 static IS_USED: AtomicBool = AtomicBool::new(false);
 const FAREWELL: Duration = Duration::from_secs(1);
 const PROOF: &str = "pmi";
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ pub(crate) fn is_hosted(environment: &Environment) -> bool {
 }
 
 /// The variables of one rank of `size`, all on this host.
-pub(super) fn of_rank(rank: Rank, size: usize, address: &MeetingAddress) -> [(&'static str, String); 6] {
+pub(crate) fn of_rank(rank: Rank, size: usize, address: &MeetingAddress) -> [(&'static str, String); 6] {
     [
         (LAUNCHER_VARIABLE, std::process::id().to_string()),
         ("GRADWIRE_RANK", rank.to_string()),

@@ -18,16 +18,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// How long the last answers may take to leave when the host has had enough.
+/// How long the last answers may take to leave when the host has had enough, or the start has failed.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// A rank that has been seated.
 #[derive(Debug)]
 pub(super) struct Member {
-    channel: Channel,
+    /// None when it has gone.
+    channel: Option<Channel>,
     server_nonce: [u8; 32],
     occupant: Occupant,
-    is_gone: bool,
 }
 
 /// All ranks, and what they have contributed to the current round.
@@ -37,6 +37,8 @@ pub(super) struct Rounds {
     round: u32,
     contributions: Vec<Option<Vec<u8>>>,
     deadline: Option<Instant>,
+    /// Set when all was said: the time to leave.
+    leave_by: Option<Instant>,
     has_failed: bool,
 }
 
@@ -57,45 +59,52 @@ impl Rounds {
             member.send(Arc::from([header.as_bytes(), welcome.as_bytes()].concat()));
         }
         let contributions = vec![None; members.len()];
-        Ok(Self { members, round: 0, contributions, deadline: None, has_failed: false })
+        Ok(Self { members, round: 0, contributions, deadline: None, leave_by: None, has_failed: false })
     }
 
     /// Goes on until all ranks have left, or `stop` becomes readable and the last answers have gone out.
     pub(super) fn run(mut self, stop: &impl AsFd) {
-        let mut leave_by: Option<Instant> = None;
+        let mut is_stopped = false;
         loop {
             let now = Instant::now();
-            let is_idle = self.members.iter().all(|member| member.is_gone || member.channel.is_flushed());
-            match leave_by {
-                Some(leave_by) if is_idle || leave_by <= now => return,
-                _ if self.members.iter().all(|member| member.is_gone) => return,
-                _ => {}
-            }
             self.conclude(now);
-            let when = if leave_by.is_none() { PollFlags::IN } else { PollFlags::empty() };
-            let present: Vec<Rank> =
-                (0..self.members.len()).filter(|&rank| !self.members[rank].is_gone).collect();
-            let mut descriptors = vec![PollFd::new(stop, when)];
-            descriptors.extend(present.iter().map(|&rank| self.members[rank].channel.interest()));
-            if wait_until(&mut descriptors, self.deadline.into_iter().chain(leave_by).min()).is_err() {
+            let mut present = self.members.iter().filter_map(|member| member.channel.as_ref()).peekable();
+            let is_late = self.leave_by.is_some_and(|leave_by| leave_by <= now);
+            if is_late || present.peek().is_none() || is_stopped && present.all(Channel::is_flushed) {
                 return;
             }
-            let is_ready = |index: usize| !descriptors[index].revents().is_empty();
-            let ready: Vec<Rank> =
-                (0..present.len()).filter(|&i| is_ready(i + 1)).map(|i| present[i]).collect();
-            if is_ready(0) {
-                leave_by = Some(now + LINGER);
-            }
+            let Ok((stopped, ready)) = self.wait(stop, is_stopped) else { return };
             for rank in ready {
                 self.serve(rank);
             }
+            if stopped {
+                is_stopped = true;
+                self.leave_by.get_or_insert(now + LINGER);
+            }
         }
+    }
+
+    /// Waits for the host's stop, ranks that are ready, or the time to do something.
+    fn wait(&self, stop: &impl AsFd, is_stopped: bool) -> std::io::Result<(bool, Vec<Rank>)> {
+        let present = self.members.iter().enumerate();
+        let present: Vec<(Rank, &Channel)> =
+            present.filter_map(|(rank, member)| Some((rank, member.channel.as_ref()?))).collect();
+        let mut descriptors =
+            vec![PollFd::new(stop, if is_stopped { PollFlags::empty() } else { PollFlags::IN })];
+        descriptors.extend(present.iter().map(|(_, channel)| channel.interest()));
+        wait_until(&mut descriptors, self.deadline.into_iter().chain(self.leave_by).min())?;
+        let (stop, channels) = descriptors.split_at(1);
+        let is_ready = |descriptor: &PollFd<'_>| !descriptor.revents().is_empty();
+        let ready = present.iter().zip(channels).filter(|(_, descriptor)| is_ready(descriptor));
+        Ok((stop.iter().any(is_ready), ready.map(|((rank, _), _)| *rank).collect()))
     }
 
     /// Does for one rank what can be done now.
     fn serve(&mut self, rank: Rank) {
         match self.members[rank].advance() {
             Ok(None) => {}
+            // What comes after the end is read, so that closing does not cut off what was said.
+            Ok(Some(_)) if self.has_failed => {}
             Ok(Some((header, bytes))) if self.accepts(rank, &header) => {
                 let timeout = Duration::from_millis(header.timeout_ms.get().into());
                 let deadline = Instant::now() + before(timeout);
@@ -105,7 +114,7 @@ impl Rounds {
             Ok(Some(_)) => self.fail(&format!("{} broke the protocol of the start", self.name(rank))),
             Err(error) => {
                 tracing::debug!("the connection of rank {rank} ended: {error}");
-                self.members[rank].is_gone = true;
+                self.members[rank].channel = None;
             }
         }
     }
@@ -128,7 +137,7 @@ impl Rounds {
             self.members.iter_mut().for_each(|member| member.send(message.clone()));
             self.round = self.round.wrapping_add(1);
             self.deadline = None;
-        } else if let Some(&gone) = missing.iter().find(|&&rank| self.members[rank].is_gone) {
+        } else if let Some(&gone) = missing.iter().find(|&&rank| self.members[rank].channel.is_none()) {
             self.fail(&format!("{} ended during the start", self.name(gone)));
         } else if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.fail(&format!("{} did not take part in the start in time", Ranks(&missing)));
@@ -141,6 +150,7 @@ impl Rounds {
         self.members.iter_mut().for_each(|member| member.send(message.clone()));
         self.has_failed = true;
         self.deadline = None;
+        self.leave_by.get_or_insert(Instant::now() + LINGER);
     }
 
     fn name(&self, rank: Rank) -> String {
@@ -150,28 +160,31 @@ impl Rounds {
 
 impl Member {
     pub(super) fn new(channel: Channel, server_nonce: [u8; 32], occupant: Occupant) -> Self {
-        Self { channel, server_nonce, occupant, is_gone: false }
+        Self { channel: Some(channel), server_nonce, occupant }
     }
 
     fn send(&mut self, message: Arc<[u8]>) {
-        if !self.is_gone && self.channel.send(message).is_err() {
-            self.is_gone = true;
+        if let Some(channel) = &mut self.channel
+            && channel.send(message).is_err()
+        {
+            self.channel = None;
         }
     }
 
     /// Sends and reads what can be: a contribution, when it is complete.
     fn advance(&mut self) -> std::io::Result<Option<(Header, Vec<u8>)>> {
-        self.channel.flush()?;
-        let Some(bytes) = self.channel.receive(size_of::<Header>())? else { return Ok(None) };
+        let Some(channel) = &mut self.channel else { return Ok(None) };
+        channel.flush()?;
+        let Some(bytes) = channel.receive(size_of::<Header>())? else { return Ok(None) };
         let malformed = || Error::new(ErrorKind::InvalidData, "a malformed message");
         let (header, _) = Header::read_from_prefix(bytes).map_err(|_| malformed())?;
         let len = usize::try_from(header.len.get()).map_err(|_| malformed())?;
         if header.magic != MAGIC || header.kind.get() != Header::CONTRIBUTION || len > MAX_CONTRIBUTION {
             return Err(malformed());
         }
-        let Some(bytes) = self.channel.receive(size_of::<Header>() + len)? else { return Ok(None) };
+        let Some(bytes) = channel.receive(size_of::<Header>() + len)? else { return Ok(None) };
         let contribution = bytes[size_of::<Header>()..].to_vec();
-        self.channel.consume();
+        channel.consume();
         Ok(Some((header, contribution)))
     }
 }
