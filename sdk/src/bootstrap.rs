@@ -85,6 +85,7 @@ pub fn discover(config: &Config) -> Result<Placement> {
     if let Some(level) = config.log {
         logging::install(level);
     }
+    config.warn_of_strangers();
     launch::tie_to_launcher(&config.environment)?;
     let (place, source) = place::find(config)?;
     let key = config.secret_file.as_deref().map(JobSecret::from_file).transpose()?;

@@ -79,11 +79,6 @@ impl Config {
 
     /// The settings from other variables than those of this process.
     pub fn read(environment: Environment) -> Result<Self> {
-        for name in environment.names().filter(|name| name.starts_with("GRADWIRE_")) {
-            if !VARIABLES.contains(&name) {
-                tracing::warn!("{name} is set, but there is no such setting");
-            }
-        }
         let defaults = Self::default();
         let read = Reader(&environment);
         let config = Self {
@@ -104,6 +99,14 @@ impl Config {
         };
         config.validate()?;
         Ok(config)
+    }
+
+    /// Warns of variables that look like settings and are none: misspelt ones, or those of another version.
+    pub(crate) fn warn_of_strangers(&self) {
+        let names = self.environment.names().filter(|name| name.starts_with("GRADWIRE_"));
+        for name in names.filter(|name| !VARIABLES.contains(name)) {
+            tracing::warn!("{name} is set, but there is no such setting");
+        }
     }
 
     /// Checks what concerns several fields, also after a program has assigned some.
