@@ -34,7 +34,7 @@ pub enum Error {
         waiting_for: Arc<[Rank]>,
     },
     /// The ranks called different things. No buffer was touched; the communicator is usable.
-    #[error("the ranks called different things: {}", Calls(calls))]
+    #[error("the ranks called different things: {}{}", Calls(calls), Differing(field.as_deref()))]
     Mismatch {
         /// Each different call with the ranks that made it, most ranks first.
         calls: Arc<[(Call, Vec<Rank>)]>,
@@ -109,6 +109,14 @@ impl fmt::Display for Ranks<'_> {
             rest = &rest[run..];
         }
         Ok(())
+    }
+}
+
+struct Differing<'a>(Option<&'a str>);
+
+impl fmt::Display for Differing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |field| write!(f, "; the structs differ in {field}"))
     }
 }
 

@@ -9,6 +9,7 @@ use super::Communicator;
 use super::call::{Collective, Operation, misuse};
 use crate::engine::Contribution;
 use crate::{Error, Rank, Result, plan};
+use gradwire_schema::control::{self, TensorManifest};
 use gradwire_schema::layout::{CheckError, Checked, Field, Tensor};
 use gradwire_schema::{
     CallSignature, ConvertTo, Datatype, Element, Equivalence, FieldVisitor, Gradient, LayoutDigest,
@@ -72,7 +73,44 @@ impl Communicator {
             });
         spare.extend(buckets.into_iter().map(|bucket| bucket.bytes));
         self.fused.replace(spare);
-        result
+        result.map_err(|error| self.name_field(error, gradient))
+    }
+
+    /// Where structs differ, finds the first field that does: the first rank of the most common call and the first of
+    /// the next most common one show everybody their manifests. All ranks have the same error here, so all of them come.
+    fn name_field<G: Gradient>(&self, error: Error, gradient: &mut G) -> Error {
+        let Error::Mismatch { calls, field: None } = &error else { return error };
+        let [(_, usual), (_, odd), ..] = &calls[..] else { return error };
+        let collectives =
+            [gradwire_schema::Collective::AllReduceGradient, gradwire_schema::Collective::BroadcastGradient];
+        let of_structs = collectives
+            .iter()
+            .any(|collective| calls.iter().all(|(call, _)| *call.name == *collective.name()));
+        let (true, Some(usual), Some(odd)) = (of_structs, usual.first(), odd.first()) else { return error };
+        match self.compare(*usual, *odd, gradient) {
+            Ok(field) => Error::Mismatch { calls: calls.clone(), field: field.map(Into::into) },
+            Err(later) => later,
+        }
+    }
+
+    fn compare<G: Gradient>(&self, usual: Rank, odd: Rank, gradient: &mut G) -> Result<Option<String>> {
+        let own = TensorManifest::of(gradient).map_err(|error| misuse(error.to_string()))?.encode();
+        let usual = TensorManifest::decode(&self.show(usual, &own)?);
+        let odd = TensorManifest::decode(&self.show(odd, &own)?);
+        Ok(usual.ok().zip(odd.ok()).and_then(|(usual, odd)| usual.first_difference(&odd)))
+    }
+
+    /// The bytes of `root`, on every rank.
+    fn show(&self, root: Rank, own: &[u8]) -> Result<Vec<u8>> {
+        let mut len = [own.len() as u64];
+        self.broadcast(&mut len, root)?;
+        if len[0] > control::MAX_MESSAGE as u64 {
+            return Err(Error::Bug("a manifest is longer than any can be".into()));
+        }
+        let mut bytes = own.to_vec();
+        bytes.resize(len[0] as usize, 0);
+        self.broadcast(&mut bytes, root)?;
+        Ok(bytes)
     }
 
     /// One collective per bucket, after `calls` others. A struct without a tensor still agrees.
