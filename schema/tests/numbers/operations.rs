@@ -56,6 +56,13 @@ fn sums() {
 }
 
 #[test]
+fn contributions_are_combined_from_left_to_right() {
+    assert_eq!(reduce(&Sum, &[&[1e8_f32], &[1.0], &[-1e8]]), [0.0]);
+    assert_eq!(reduce(&Sum, &[&[1e8_f32], &[-1e8], &[1.0]]), [1.0]);
+    assert_eq!(reduce(&Product, &[&[1e30_f32], &[1e30], &[0.0]])[0].to_bits(), 0x7fc0_0000, "infinity times 0");
+}
+
+#[test]
 fn average_divides_once_at_the_end() {
     assert_eq!(reduce(&Average, &[&[1.0_f32, 9.0], &[2.0, 9.0], &[6.0, 9.0]]), [3.0, 9.0]);
     // 256 + 1 + 1 is 258 in bf16, but 256 + 1 alone is not 257.

@@ -1,0 +1,4 @@
+//! What numbers and operations mean, seen from outside.
+
+mod conversions;
+mod operations;
