@@ -85,6 +85,7 @@ pub(crate) enum InstructionSet {
 impl InstructionSet {
     /// All that this processor has, the best one last.
     pub(crate) fn available() -> Vec<Self> {
+        #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut))]
         let mut available = vec![Self::Baseline(Baseline)];
         #[cfg(target_arch = "x86_64")]
         {

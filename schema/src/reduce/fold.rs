@@ -58,20 +58,31 @@ impl<'a, T: Plain, R: Rule<T>> Fold<'a, T, R> {
 impl<T: Plain, R: Rule<T>> Task for Fold<'_, T, R> {
     #[inline(always)]
     fn run<A: Arch>(self, arch: A) {
-        const BLOCK: usize = 32;
-        let whole = if R::VECTORISES { self.count - self.count % BLOCK } else { 0 };
-        for index in (0..whole).step_by(BLOCK) {
-            // SAFETY: the block ends at `index + BLOCK <= count`.
-            unsafe { self.fold_block::<A, BLOCK>(arch, index) }
+        let mut index = 0;
+        if R::VECTORISES {
+            // The accumulators of sums fill eight registers of AVX2.
+            index = match size_of::<T>() {
+                8.. => self.fold_blocks::<A, 32>(arch, index),
+                _ => self.fold_blocks::<A, 64>(arch, index),
+            };
+            index = self.fold_blocks::<A, 8>(arch, index);
         }
-        for index in whole..self.count {
-            // SAFETY: the block of one element ends at `index + 1 <= count`.
-            unsafe { self.fold_block::<A, 1>(arch, index) }
-        }
+        self.fold_blocks::<A, 1>(arch, index);
     }
 }
 
 impl<T: Plain, R: Rule<T>> Fold<'_, T, R> {
+    /// Folds blocks of `N` elements, from element `index` on, while there are enough. Returns where it stopped.
+    #[inline(always)]
+    fn fold_blocks<A: Arch, const N: usize>(&self, arch: A, mut index: usize) -> usize {
+        while self.count - index >= N {
+            // SAFETY: the block ends at `index + N <= count`.
+            unsafe { self.fold_block::<A, N>(arch, index) }
+            index += N;
+        }
+        index
+    }
+
     /// Folds the `N` elements that start at element `index`.
     ///
     /// # Safety

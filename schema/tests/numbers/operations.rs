@@ -6,7 +6,7 @@ use gradwire_schema::operation::{
     MaxLoc, Min, MinLoc, Operation, PreMultipliedSum, Product, Sum,
 };
 use gradwire_schema::reduce::Partials;
-use gradwire_schema::{Equivalence, F8E4m3, F8E5m2, OperationId, Reduction};
+use gradwire_schema::{Element, Equivalence, F8E4m3, F8E5m2, OperationId, Reduction};
 use half::{bf16, f16};
 use std::fmt::Debug;
 use std::num::NonZeroU64;
@@ -55,11 +55,58 @@ fn sums() {
     assert_eq!(reduce(&Sum, &[&[250_u8], &[10]]), [4]);
 }
 
+/// The slice functions and the kernels at every length, with values that differ by rank and place.
+#[test]
+fn slices_and_kernels_agree() {
+    fn check<T: Element + Debug, R: Reduction<T, Accumulator: Debug + Equivalence>>(
+        reduction: R,
+        value: impl Fn(usize) -> T,
+    ) {
+        for length in 0..=130 {
+            let contributions: Vec<Vec<T>> = (0..4)
+                .map(|rank| (0..length).map(|index| value(rank * 1009 + index * 13)).collect())
+                .collect();
+            let by_fold =
+                reduce(&reduction, &contributions.iter().map(|values| &values[..]).collect::<Vec<&[T]>>());
+            if reduction.kernel().is_some_and(|kernel| kernel.partials() == Partials::Rounded) {
+                continue;
+            }
+            // Exact here: small integers, whatever the order.
+            let partial = |pair: &[Vec<T>]| {
+                let mut accumulators = vec![R::Accumulator::default(); length];
+                reduction.lift(&pair[0], &mut accumulators);
+                reduction.combine(&mut accumulators, &pair[1]);
+                accumulators
+            };
+            let (mut left, right) = (partial(&contributions[..2]), partial(&contributions[2..]));
+            reduction.merge(&mut left, &right);
+            let mut merged = contributions[0].clone();
+            reduction.finish(&left, 4, &mut merged);
+            assert_eq!(bytes(&merged), bytes(&by_fold), "{reduction:?}");
+        }
+    }
+    let small = |seed: usize| (seed * seed % 61) as f32 - 30.0;
+    check(Sum, small);
+    check(Average, |seed| f64::from(small(seed)));
+    check(Sum, |seed| bf16::from_f32(small(seed)));
+    check(Average, |seed| f16::from_f32(small(seed)));
+    check(Product, |seed| F8E5m2::from_f32(small(seed)));
+    check(Min, |seed| bf16::from_f32(small(seed)));
+    check(Max, |seed| small(seed) as i8);
+    check(BitwiseXor, |seed| seed as u16);
+    check(LogicalOr, |seed| (seed % 3) as u64);
+    check(PreMultipliedSum { factor: 0.25 }, small);
+}
+
 #[test]
 fn contributions_are_combined_from_left_to_right() {
     assert_eq!(reduce(&Sum, &[&[1e8_f32], &[1.0], &[-1e8]]), [0.0]);
     assert_eq!(reduce(&Sum, &[&[1e8_f32], &[-1e8], &[1.0]]), [1.0]);
-    assert_eq!(reduce(&Product, &[&[1e30_f32], &[1e30], &[0.0]])[0].to_bits(), 0x7fc0_0000, "infinity times 0");
+    assert_eq!(
+        reduce(&Product, &[&[1e30_f32], &[1e30], &[0.0]])[0].to_bits(),
+        0x7fc0_0000,
+        "infinity times 0"
+    );
 }
 
 #[test]

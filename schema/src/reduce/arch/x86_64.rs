@@ -5,9 +5,9 @@ use crate::float::{self, NAN_F32};
 use half::{bf16, f16};
 use std::arch::x86_64::{
     __m128i, __m256, __m256i, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _mm256_add_epi32, _mm256_and_si256,
-    _mm256_blendv_epi8, _mm256_blendv_ps, _mm256_castps_si256, _mm256_cmp_ps, _mm256_cvtepu16_epi32,
-    _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_packus_epi32, _mm256_permute4x64_epi64, _mm256_set1_epi32,
-    _mm256_set1_ps, _mm256_slli_epi32, _mm256_srli_epi32,
+    _mm256_blendv_epi8, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_ps, _mm256_cmp_ps,
+    _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_packus_epi32, _mm256_permute4x64_epi64,
+    _mm256_set1_epi32, _mm256_set1_ps, _mm256_slli_epi32, _mm256_srli_epi32,
 };
 use zerocopy::transmute;
 
@@ -128,7 +128,8 @@ fn in_chunks<S: Copy, D: Copy + Default, const C: usize, const N: usize>(
 #[target_feature(enable = "avx2")]
 fn widen_bf16(elements: [bf16; 8]) -> [f32; 8] {
     let bits: __m128i = transmute!(elements);
-    transmute!(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(bits)))
+    let shifted = _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(bits));
+    transmute!(_mm256_castsi256_ps(shifted))
 }
 
 #[inline]
