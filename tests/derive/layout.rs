@@ -125,6 +125,21 @@ fn run_time_lengths_are_the_outermost_extents() {
     assert_eq!(lengths, [2, 20, 1]);
 }
 
+#[test]
+fn structs_nested_too_deep_are_told() {
+    #[derive(Gradient, Default)]
+    struct Wrap<A: Gradient> {
+        inner: A,
+    }
+    #[derive(Gradient, Default)]
+    struct Leaf(f32);
+    type Five<A> = Wrap<Wrap<Wrap<Wrap<Wrap<A>>>>>;
+
+    assert_eq!(visit(&mut Five::<Five<Five<Leaf>>>::default()).unwrap().len(), 15 + 1 + 15);
+    let error = visit(&mut Wrap::<Five<Five<Five<Leaf>>>>::default()).unwrap_err();
+    assert_eq!(error, CheckError::Layout(LayoutError::TooDeep { field: "inner" }));
+}
+
 mod fingerprints {
     use super::*;
 
