@@ -1,7 +1,7 @@
 //! Derive macros of Gradwire: `#[derive(Gradient)]` and `#[derive(Equivalence)]`.
 //!
-//! A derive runs in four steps: [`attr`] reads the attributes, [`model`] makes a model of the struct, [`check`] finds what
-//! cannot work, [`expand`] writes the implementation. All mistakes found on the way are reported at once. What only the
+//! A derive runs in four steps: `attr` reads the attributes, `model` makes a model of the struct, `check` finds what
+//! cannot work, `expand` writes the implementation. All mistakes found on the way are reported at once. What only the
 //! compiler can know (whether a type is a tensor) it tells itself, at the field, by the bounds of the expansion.
 
 mod attr;
