@@ -1,6 +1,8 @@
 //! What a user can set, and what can be wrong with it.
 
 use crate::InterfaceSelector;
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -132,6 +134,17 @@ pub enum BindError {
         /// The raw code.
         code: i32,
     },
+}
+
+impl BindError {
+    pub(crate) fn system(context: &'static str, code: i32) -> Self {
+        match Errno::from_raw_os_error(code) {
+            Errno::MFILE | Errno::NFILE => {
+                Self::Descriptors { limit: getrlimit(Resource::Nofile).current.unwrap_or_default() }
+            }
+            _ => Self::System { context, code },
+        }
+    }
 }
 
 #[cfg(test)]

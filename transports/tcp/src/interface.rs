@@ -130,7 +130,7 @@ pub(crate) fn choose(selector: Option<&InterfaceSelector>) -> Result<Vec<LocalAd
 /// Leaves out interfaces that are down or without a carrier, and link-local addresses, which mean nothing
 /// without a scope that differs from host to host.
 fn local_addresses() -> Result<Vec<LocalAddress>, BindError> {
-    let failed = |code: nix::errno::Errno| BindError::System { context: "getifaddrs", code: code as i32 };
+    let failed = |code: nix::errno::Errno| BindError::system("getifaddrs", code as i32);
     let mut found = Vec::new();
     for entry in nix::ifaddrs::getifaddrs().map_err(failed)? {
         let Some(address) = entry.address.as_ref().and_then(ip_address) else { continue };

@@ -5,7 +5,6 @@ use crate::{BindError, TcpConfig, socket};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net;
-use rustix::process::{Resource, getrlimit};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Listening sockets, and the addresses under which peers find them, best first.
@@ -94,10 +93,7 @@ fn listen(address: SocketAddr) -> Result<(OwnedFd, u16), (&'static str, Errno)> 
 fn refused(context: &'static str, address: SocketAddr, errno: Errno) -> BindError {
     match errno {
         Errno::ACCESS | Errno::PERM => BindError::Denied { address },
-        Errno::MFILE | Errno::NFILE => {
-            BindError::Descriptors { limit: getrlimit(Resource::Nofile).current.unwrap_or_default() }
-        }
-        errno => BindError::System { context, code: errno.raw_os_error() },
+        errno => BindError::system(context, errno.raw_os_error()),
     }
 }
 

@@ -77,21 +77,21 @@ impl Tcp {
     ///
     /// [`BindError`], which says what is in the way and what to do about it.
     pub fn new(config: TcpConfig) -> Result<Self, BindError> {
-        let system = |context, code| BindError::System { context, code };
         let listeners = Listeners::bind(&config)?;
         let mut id = [0; 16];
-        let no_random =
-            |error: getrandom::Error| system("getrandom", error.raw_os_error().unwrap_or_default());
+        let no_random = |error: getrandom::Error| {
+            BindError::system("getrandom", error.raw_os_error().unwrap_or_default())
+        };
         getrandom::fill(&mut id).map_err(no_random)?;
         let here =
             Endpoint { id: EndpointId(id), boot: Boot::current(), candidates: listeners.candidates.clone() };
         let shared = Shared {
             identity: Identity::new(here.id, config.secret),
-            poll: Poll::new().map_err(|errno| system("epoll_create1", errno.raw_os_error()))?,
+            poll: Poll::new().map_err(|errno| BindError::system("epoll_create1", errno.raw_os_error()))?,
             config,
         };
-        let door =
-            Door::new(listeners, &shared).map_err(|errno| system("epoll_ctl", errno.raw_os_error()))?;
+        let door = Door::new(listeners, &shared)
+            .map_err(|errno| BindError::system("epoll_ctl", errno.raw_os_error()))?;
         tracing::debug!(id = ?here.id, listening = ?here.candidates, "tcp endpoint open");
         Ok(Self {
             shared,

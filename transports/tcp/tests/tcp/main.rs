@@ -1,5 +1,7 @@
 //! The transport against itself, against strangers and against the clock.
 
+mod descriptors;
+mod detours;
 mod exchange;
 mod liveness;
 mod meeting;

@@ -1,6 +1,6 @@
 //! How connections come to be.
 
-use crate::support::{Endpoint, SECRET, config, drive, introduce, pair, pair_with, peer};
+use crate::support::{Endpoint, SECRET, caller_and_called, config, drive, introduce, pair, pair_with, peer};
 use gradwire_transport::{Address, ConnectError, Event, LossReason, Peer, Posted, Tag, Transport};
 use std::time::{Duration, Instant};
 
@@ -77,6 +77,37 @@ fn a_mesh_of_six_meets() {
 }
 
 #[test]
+fn a_crowd_meets_at_one_door() {
+    const CROWD: u32 = 100;
+    let mut hub = Endpoint::new(config("127.0.0.1"));
+    let mut others: Vec<_> = (0..CROWD).map(|_| Endpoint::new(config("127.0.0.1"))).collect();
+    for (index, other) in others.iter_mut().enumerate() {
+        other.tcp.connect(peer(0), &hub.tcp.address()).expect("an address");
+        hub.tcp.connect(peer(index as u32 + 1), &other.tcp.address()).expect("an address");
+    }
+    let start = Instant::now();
+    while connected(&hub) < CROWD as usize || others.iter().any(|other| connected(other) == 0) {
+        hub.turn(Instant::now());
+        for other in &mut others {
+            other.turn(Instant::now());
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{} of {CROWD}", connected(&hub));
+    }
+    for (index, other) in others.iter_mut().enumerate() {
+        assert_eq!(other.tcp.send(peer(0), Tag(index as u32), &[index as u8; 5000]), Ok(Posted::Queued));
+    }
+    while hub.messages().len() < CROWD as usize {
+        hub.turn(Instant::now());
+        for other in &mut others {
+            other.turn(Instant::now());
+        }
+    }
+    let mut messages = hub.messages();
+    messages.sort();
+    assert!(messages == (0..CROWD).map(|index| (index, vec![index as u8; 5000])).collect::<Vec<_>>());
+}
+
+#[test]
 fn another_job_is_refused_on_both_sides() {
     let mut other = config("127.0.0.1");
     other.connect_timeout = Duration::from_secs(1);
@@ -134,13 +165,9 @@ fn the_same_endpoint_may_come_again_under_a_new_name() {
 
 #[test]
 fn who_is_gone_before_the_first_call_is_lost_long_before_the_deadline() {
-    let (mut a, gone) = loop {
-        let (a, b) = (Endpoint::new(config("127.0.0.1")), Endpoint::new(config("127.0.0.1")));
-        // The lesser id calls; ids stand behind the first 8 bytes of an address.
-        if a.tcp.address().as_bytes()[8..24] < b.tcp.address().as_bytes()[8..24] {
-            break (a, b.tcp.address());
-        }
-    };
+    let (mut a, b) = caller_and_called(&config("127.0.0.1"));
+    let gone = b.tcp.address();
+    drop(b);
     let start = Instant::now();
     a.tcp.connect(peer(1), &gone).expect("an address");
     drive([&mut a], |[a]| !lost(a).is_empty());

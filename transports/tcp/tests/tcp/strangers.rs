@@ -1,10 +1,10 @@
 //! Callers who do not belong, and listeners who are not who we want.
 
-use crate::support::{Endpoint, config, drive, introduce, pair, peer};
+use crate::support::{Endpoint, caller_and_called, config, door_of, drive, introduce, pair, peer};
 use gradwire_transport::{Event, LossReason, Posted, Tag, Transport};
 use gradwire_transport_tcp::TcpConfig;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 fn lost(end: &Endpoint) -> Vec<LossReason> {
@@ -15,27 +15,15 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("proc").count()
 }
 
-/// Where an endpoint on one IPv4 address listens.
-fn door_of(end: &Endpoint) -> SocketAddr {
-    let address = end.tcp.address();
-    let [.., p0, p1] = address.as_bytes()[..44] else { unreachable!() };
-    SocketAddr::from(([127, 0, 0, 1], u16::from_le_bytes([p0, p1])))
-}
-
 /// An endpoint that dials, and the listener at the address it dials instead of the endpoint that was there.
 fn impostor(config: &TcpConfig) -> (Endpoint, TcpListener) {
-    loop {
-        let (mut a, b) = (Endpoint::new(config.clone()), Endpoint::new(config.clone()));
-        // The lesser id dials; ids stand behind the first 8 bytes of an address.
-        if a.tcp.address().as_bytes()[8..24] < b.tcp.address().as_bytes()[8..24] {
-            let (address, door) = (b.tcp.address(), door_of(&b));
-            drop(b);
-            let listener = TcpListener::bind(door).expect("the port that was just freed");
-            listener.set_nonblocking(true).expect("non-blocking");
-            a.tcp.connect(peer(1), &address).expect("an address");
-            return (a, listener);
-        }
-    }
+    let (mut a, b) = caller_and_called(config);
+    let (address, door) = (b.tcp.address(), door_of(&b));
+    drop(b);
+    let listener = TcpListener::bind(door).expect("the port that was just freed");
+    listener.set_nonblocking(true).expect("non-blocking");
+    a.tcp.connect(peer(1), &address).expect("an address");
+    (a, listener)
 }
 
 fn hurried() -> TcpConfig {

@@ -2,6 +2,7 @@
 
 use gradwire_transport::{Activity, Allocation, Event, EventRef, Events, Peer, Region, Transport};
 use gradwire_transport_tcp::{Tcp, TcpConfig};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Longer than anything here should take.
@@ -93,6 +94,27 @@ pub(crate) fn drive<const N: usize>(
         assert!(start.elapsed() < PATIENCE, "still not done: {ends:#?}");
         if idle {
             std::thread::yield_now();
+        }
+    }
+}
+
+/// Where an endpoint on one IPv4 address listens.
+pub(crate) fn door_of(end: &Endpoint) -> SocketAddr {
+    let address = end.tcp.address();
+    let port = address.as_bytes()[PORT].try_into().expect("two bytes");
+    SocketAddr::from(([127, 0, 0, 1], u16::from_le_bytes(port)))
+}
+
+/// Where the first port stands in an address.
+pub(crate) const PORT: std::ops::Range<usize> = 42..44;
+
+/// Two endpoints, the first of which calls the second when they are introduced.
+pub(crate) fn caller_and_called(config: &TcpConfig) -> (Endpoint, Endpoint) {
+    loop {
+        let (a, b) = (Endpoint::new(config.clone()), Endpoint::new(config.clone()));
+        // The lesser id calls; ids stand behind the first 8 bytes of an address.
+        if a.tcp.address().as_bytes()[8..24] < b.tcp.address().as_bytes()[8..24] {
+            return (a, b);
         }
     }
 }
