@@ -3,6 +3,7 @@
 mod descriptors;
 mod detours;
 mod exchange;
+mod hosts;
 mod liveness;
 mod meeting;
 mod revocation;
