@@ -61,7 +61,10 @@ pub struct Properties {
 /// An operation that reduces the contributions of many ranks to one result.
 ///
 /// `combine(lift(a), b)`, `merge` and `finish` define the result; bf16 sums lift to f32, Average divides once,
-/// in `finish`. All slices of one call have the same length.
+/// in `finish`. All slices of one call have the same length; what one has more is left alone.
+///
+/// Built-in operations give the same bits on every processor: they round to nearest, ties to even, and each NaN result is
+/// the canonical quiet NaN. They expect the float environment that Rust promises: subnormals are not flushed.
 pub trait Reduction<T: Equivalence>: Clone + fmt::Debug + Send + Sync + 'static {
     /// A partial result.
     type Accumulator: Equivalence + Default;

@@ -11,7 +11,12 @@ use crate::{Arithmetic, Element, Float, Integer};
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sum;
 
-/// The sum, divided once at the end by the number of contributions. Floats only.
+/// The sum, divided once at the end by the number of contributions. Floats only:
+///
+/// ```compile_fail,E0277
+/// use gradwire_schema::{Reduction, operation::Average};
+/// let _ = Reduction::<i32>::properties(&Average);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Average;
 
