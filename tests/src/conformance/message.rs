@@ -3,6 +3,9 @@
 use super::{Backend, Cluster, pattern, peer};
 use gradwire_transport::{Posted, Tag, TransportError};
 
+/// More messages than anybody should take that are not received.
+const MANY: u32 = 1 << 14;
+
 /// Every size around every boundary, in both directions at once.
 pub fn messages_arrive_whole_and_in_order<B: Backend>() {
     let mut cluster = Cluster::<B>::connected(2);
@@ -54,7 +57,7 @@ pub fn full_has_queued_nothing<B: Backend>() {
     // Full must come, and come again however often only the sender is driven.
     let mut full = 0;
     while full < 50 {
-        assert!(sent < 1 << 14, "64 MiB are under way, and the queue is not full");
+        assert!(sent < MANY, "64 MiB are under way, and the queue is not full");
         match cluster.transport(0).send(peer(1), Tag(sent), &text(sent)).expect("send") {
             Posted::Queued => sent += 1,
             Posted::Full => {
@@ -86,7 +89,9 @@ pub fn activity_announces_room<B: Backend>() {
     for _ in 0..20 {
         // Full for good: the sender has nothing left to do as long as the receiver is not driven.
         cluster.drive(1, false);
+        let bound = sent + MANY;
         loop {
+            assert!(sent < bound, "no end of messages under way, and the queue is not full");
             match cluster.transport(0).send(peer(1), Tag(sent), &bytes).expect("send") {
                 Posted::Queued => sent += 1,
                 Posted::Full if cluster.take_busy(0) => cluster.quiet(),
