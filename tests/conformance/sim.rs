@@ -13,6 +13,7 @@ struct Sim<const HOSTILE: bool> {
 
 impl<const HOSTILE: bool> Backend for Sim<HOSTILE> {
     const NAME: &'static str = if HOSTILE { "hostile sim" } else { "sim" };
+    const IS_REAL_TIME: bool = false;
 
     fn start() -> Self {
         let config = if HOSTILE { Config::hostile() } else { Config::default() };

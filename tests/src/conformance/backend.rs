@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 pub trait Backend: Sized {
     /// How tests are reported.
     const NAME: &'static str;
+    /// Whether its time is that of the system, so that threads can drive endpoints each on its own.
+    const IS_REAL_TIME: bool = true;
 
     /// A new job with nobody in it.
     fn start() -> Self;

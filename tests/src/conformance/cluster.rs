@@ -92,8 +92,13 @@ impl<B: Backend> Cluster<B> {
 
     /// Ends an endpoint as the death of its process would.
     pub fn kill(&mut self, index: usize) {
-        let transport = self.nodes[index].transport.take().expect("killed once");
+        let transport = self.take(index);
         self.backend.kill(transport);
+    }
+
+    /// Takes an endpoint out, for the test to drive it elsewhere.
+    pub fn take(&mut self, index: usize) -> Box<dyn Transport> {
+        self.nodes[index].transport.take().expect("an endpoint that lives")
     }
 
     /// Leaves an endpoint alone, or drives it again.

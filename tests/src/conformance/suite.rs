@@ -54,7 +54,8 @@ macro_rules! conformance_suite {
                 time_is_what_the_caller_says
                 time_may_stand_still
                 a_sleeper_is_woken
-                sleeping_endpoints_make_progress;
+                sleeping_endpoints_make_progress
+                threads_that_sleep_wake_each_other;
         }
     };
     (@tests $backend:ty; $($module:ident: $($test:ident)+;)+) => {

@@ -1,7 +1,7 @@
 //! Time comes from the caller, and nobody has to poll.
 
-use super::{Backend, Cluster, Seen, peer};
-use gradwire_transport::{LossReason, Tag};
+use super::{Backend, Cluster, Rest, Seen, peer, rest_on_readiness};
+use gradwire_transport::{Activity, EventRef, Events, LossReason, Peer, Posted, Tag, Transport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::{Duration, Instant};
 
@@ -101,4 +101,52 @@ pub fn sleeping_endpoints_make_progress<B: Backend>() {
         cluster.until("it arrives", |cluster| cluster.messages(1 - from, peer(from)).len() > rounds / 2);
         rounds += 1;
     }
+}
+
+/// Two endpoints on threads of their own, each of which sleeps when it has nothing to do, talk to each other.
+pub fn threads_that_sleep_wake_each_other<B: Backend>() {
+    const ROUNDS: u32 = 300;
+    if !B::IS_REAL_TIME {
+        return Cluster::<B>::skip("threads_that_sleep_wake_each_other", "its time is its own");
+    }
+    let mut cluster = Cluster::<B>::connected(2);
+    let (left, right) = (cluster.take(0), cluster.take(1));
+    std::thread::scope(|scope| {
+        let left = scope.spawn(|| play::<B>(left, peer(1), ROUNDS, true));
+        let right = scope.spawn(|| play::<B>(right, peer(0), ROUNDS, false));
+        // Nobody leaves before both have heard everything.
+        let _endpoints = (left.join().expect("the left one"), right.join().expect("the right one"));
+    });
+}
+
+/// Sends a number back and forth, each time one more. The one that has the ball sends first.
+fn play<B: Backend>(
+    mut endpoint: Box<dyn Transport>,
+    other: Peer,
+    rounds: u32,
+    mut has_ball: bool,
+) -> Box<dyn Transport> {
+    let mut events = Events::new();
+    let (mut next, mut rest) = (0, Rest::Woken);
+    while next < 2 * rounds {
+        if has_ball && endpoint.send(other, Tag(next), &next.to_le_bytes()) == Ok(Posted::Queued) {
+            (has_ball, next) = (false, next + 1);
+        }
+        events.clear();
+        let activity = endpoint.progress(Instant::now(), &mut events).expect("progress");
+        for event in events.iter() {
+            if let EventRef::Received(_, tag, bytes) = event {
+                assert_eq!((tag, bytes), (Tag(next), next.to_le_bytes().as_slice()));
+                (has_ball, next) = (true, next + 1);
+            }
+        }
+        assert!(rest != Rest::Undisturbed, "{}: nobody woke it: {next}, {activity:?}", B::NAME);
+        rest = match activity {
+            Activity::Idle if next < 2 * rounds => {
+                rest_on_readiness(&mut [&mut *endpoint], Duration::from_secs(5))
+            }
+            _ => Rest::Woken,
+        };
+    }
+    endpoint
 }

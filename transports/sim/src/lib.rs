@@ -67,6 +67,8 @@ mod peer;
 mod progress;
 mod random;
 mod receive;
+#[cfg(test)]
+mod tests;
 mod wires;
 
 pub use config::{Config, Link};
