@@ -81,7 +81,7 @@ pub fn run_over<R: Send>(
             tuning: Tuning::default(),
             crowded,
         };
-        Ok(Job::new(parts)?.world())
+        Job::new(parts)?.world()
     };
     let results: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..ranks)

@@ -72,7 +72,7 @@ pub fn init_with(config: &Config) -> Result<Communicator> {
         tuning,
         crowded: wired.crowded,
     };
-    Ok(Job::new(parts)?.world())
+    Job::new(parts)?.world()
 }
 
 fn gather(bootstrap: &mut dyn Bootstrap, bytes: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>> {

@@ -2,7 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::communicator::Communicator;
-use crate::driver::{Core, Driver, Shared, Wires};
+use crate::driver::{Core, Driver, Ledger, Shared, Wires};
 use crate::engine::{Calls, Engine, GroupId, Process};
 use crate::plan::{Algorithm, Links, Shape};
 use crate::select::{Tuning, explain, select};
@@ -43,6 +43,7 @@ pub(crate) struct Job {
     links: Links,
     tuning: Tuning,
     timeout: Duration,
+    ledger: Arc<Ledger>,
     driver: Driver,
 }
 
@@ -51,11 +52,12 @@ impl Job {
         let Parts { own, places, wires, timeout, tuning, crowded } = parts;
         let paths = (0..places.len() as Process).map(|process| wires.name_of(process)).collect();
         let links = wires.links();
+        let ledger = wires.ledger.clone();
         let engine =
             Engine::new(own, places.iter().map(|place| place.host.clone()).collect(), Instant::now());
         let alone = places.len() == 1;
         let driver = Driver::new(Core::new(engine, wires), crowded, !alone)?;
-        Ok(Arc::new(Self { own, places, paths, links, tuning, timeout, driver }))
+        Ok(Arc::new(Self { own, places, paths, links, tuning, timeout, ledger, driver }))
     }
 
     /// A job of one process.
@@ -72,10 +74,14 @@ impl Job {
     }
 
     /// The communicator of all processes. Made once.
-    pub(crate) fn world(self: Arc<Self>) -> Communicator {
+    pub(crate) fn world(self: Arc<Self>) -> Result<Communicator> {
         let members: Arc<[Process]> = (0..self.places.len() as Process).collect();
         let rank = self.own as Rank;
         Communicator::new(self, WORLD, members, rank)
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -111,11 +117,14 @@ impl Job {
         let too_many =
             || Error::Misuse(format!("{count} elements are more than an address space holds").into());
         let len = count.checked_mul(size_of::<T>()).ok_or_else(too_many)?;
-        let returns = core.wires.returns.clone();
+        let ledger = core.wires.ledger.clone();
         let (region, allocation) = core.wires.carriers[carrier].transport.allocate(len).map_err(|error| {
             Error::System(format!("{len} bytes of shared memory are refused: {error}").into())
         })?;
-        Ok(Buffer::shared(allocation, carrier, region, count, returns))
+        if let Some(key) = core.wires.carriers[carrier].transport.export(region) {
+            ledger.enter(&allocation, carrier, region, key);
+        }
+        Ok(Buffer::shared(allocation, carrier, region, count, ledger))
     }
 
     pub(crate) fn explain(&self, shape: &Shape) -> String {

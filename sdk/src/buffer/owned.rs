@@ -1,7 +1,7 @@
 //! Buffers that the library allocates: where ranks share memory, all of them can reach these.
 
 use super::Span;
-use crate::driver::Returns;
+use crate::driver::Ledger;
 use crate::{Element, Error, Result};
 use gradwire_transport::{Allocation, Region};
 use std::fmt;
@@ -19,7 +19,7 @@ pub struct Buffer<T: Element> {
 }
 
 enum Memory<T> {
-    Shared { allocation: Option<Allocation>, carrier: usize, region: Region, returns: Arc<Returns> },
+    Shared { allocation: Option<Allocation>, carrier: usize, region: Region, ledger: Arc<Ledger> },
     Private(Vec<T>),
 }
 
@@ -44,18 +44,10 @@ impl<T: Element> Buffer<T> {
         carrier: usize,
         region: Region,
         count: usize,
-        returns: Arc<Returns>,
+        ledger: Arc<Ledger>,
     ) -> Self {
         let count = count.min(allocation.len() / size_of::<T>().max(1));
-        Self { memory: Memory::Shared { allocation: Some(allocation), carrier, region, returns }, count }
-    }
-
-    /// The transport and region that peers reach it through, if they do.
-    pub(crate) fn region(&self) -> Option<(usize, Region)> {
-        match &self.memory {
-            Memory::Shared { carrier, region, .. } => Some((*carrier, *region)),
-            Memory::Private(_) => None,
-        }
+        Self { memory: Memory::Shared { allocation: Some(allocation), carrier, region, ledger }, count }
     }
 
     /// The memory, for an operation that ends before the buffer is used or dropped.
@@ -102,10 +94,10 @@ impl<T: Element> DerefMut for Buffer<T> {
 impl<T: Element> Drop for Buffer<T> {
     /// The driver takes the region back at its next turn, and the memory with it.
     fn drop(&mut self) {
-        if let Memory::Shared { allocation, carrier, region, returns } = &mut self.memory
+        if let Memory::Shared { allocation, carrier, region, ledger } = &mut self.memory
             && let Some(allocation) = allocation.take()
         {
-            returns.give(*carrier, *region, allocation);
+            ledger.give_back(*carrier, *region, allocation);
         }
     }
 }

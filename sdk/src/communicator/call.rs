@@ -2,10 +2,10 @@
 
 use super::Communicator;
 use crate::buffer::{Private, Reducer, Span, lend};
-use crate::engine::{Begin, Contribution, Job, Outcome, Work};
+use crate::engine::{self, Begin, Contribution, Job, Outcome, Work};
 use crate::plan::{Plan, Shape};
 use crate::{Error, Rank, Result};
-use gradwire_schema::{CallSignature, Equivalence, InvalidValue, Properties};
+use gradwire_schema::{CallSignature, Equivalence, InvalidValue, MismatchTable, Properties};
 use std::num::NonZeroU64;
 use std::time::Instant;
 
@@ -184,6 +184,21 @@ pub(super) fn unpack<T: Equivalence>(packed: &[u8], values: &mut [T]) -> Result<
         .collect::<Result<_>>()?;
     values.iter_mut().zip(all).for_each(|(to, from)| *to = from);
     Ok(())
+}
+
+/// The error that all ranks get alike, from the calls of all of them.
+pub(crate) fn mismatch(calls: &[Option<CallSignature>], sequence: u64) -> Error {
+    let mut table: Option<MismatchTable> = None;
+    for (rank, signature) in (0..).zip(calls) {
+        let Some(signature) = signature else { continue };
+        let entry = MismatchTable::new(rank, *signature);
+        match &mut table {
+            // Distinct ranks: nothing can contradict.
+            Some(table) => _ = table.merge(&entry),
+            None => table = Some(entry),
+        }
+    }
+    engine::mismatch(&table.unwrap_or_default(), sequence)
 }
 
 fn wrong_bytes<T>() -> Error {

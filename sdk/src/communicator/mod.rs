@@ -6,9 +6,11 @@ mod gradient;
 mod point_to_point;
 mod split;
 
+pub(crate) use call::mismatch;
 pub use point_to_point::{Received, Source};
 
 use crate::buffer::Buffer;
+use crate::direct::Board;
 use crate::engine::{Calls, GroupId, Process};
 use crate::job::Job;
 use crate::plan::Determinism;
@@ -36,16 +38,19 @@ pub struct Communicator {
     calls: Arc<Calls>,
     timeout: Cell<Option<Duration>>,
     determinism: Cell<Determinism>,
+    /// Present where all members share memory.
+    board: RefCell<Option<Board>>,
     /// Fused tensors, kept for the next step.
     fused: RefCell<Vec<Vec<u8>>>,
 }
 
 impl Communicator {
-    pub(crate) fn new(job: Arc<Job>, id: GroupId, members: Arc<[Process]>, rank: Rank) -> Self {
+    /// Makes a communicator; all members do it together.
+    pub(crate) fn new(job: Arc<Job>, id: GroupId, members: Arc<[Process]>, rank: Rank) -> Result<Self> {
         let calls = Arc::new(Calls::default());
         job.add_group(id, members.clone(), rank, calls.clone());
         let timeout = Cell::new(Some(job.timeout()));
-        Self {
+        let communicator = Self {
             job,
             id,
             members,
@@ -53,8 +58,12 @@ impl Communicator {
             calls,
             timeout,
             determinism: Cell::default(),
+            board: RefCell::default(),
             fused: RefCell::default(),
-        }
+        };
+        let board = communicator.share()?;
+        communicator.board.replace(board);
+        Ok(communicator)
     }
 
     /// A communicator of one rank, without a launcher and without a network.
@@ -63,7 +72,7 @@ impl Communicator {
     ///
     /// [`Error::System`](crate::Error::System) when the system refuses a descriptor.
     pub fn single() -> Result<Self> {
-        Ok(Job::single()?.world())
+        Job::single()?.world()
     }
 
     /// The number of this rank, below [`size`](Self::size).
@@ -142,6 +151,24 @@ impl Communicator {
         self.job.allocate(count)
     }
 
+    pub(crate) fn id(&self) -> GroupId {
+        self.id
+    }
+
+    pub(crate) fn members(&self) -> &[Process] {
+        &self.members
+    }
+
+    /// How many collectives have been called.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.count()
+    }
+
+    /// What the members share, if they share memory.
+    pub(crate) fn board(&self) -> &RefCell<Option<Board>> {
+        &self.board
+    }
+
     pub(crate) fn job(&self) -> &Arc<Job> {
         &self.job
     }
@@ -160,6 +187,9 @@ impl Communicator {
 
 impl Drop for Communicator {
     fn drop(&mut self) {
+        if let Some(board) = self.board.take() {
+            self.unshare(board);
+        }
         self.job.remove_group(self.id);
     }
 }

@@ -19,7 +19,7 @@ impl Communicator {
         let signature = CallSignature::new(gradwire_schema::Collective::Duplicate);
         let sequence = self.calls.count();
         self.exchange(signature, &mut [])?;
-        Ok(self.derive(sequence, 0, self.members.clone(), self.rank))
+        self.derive(sequence, 0, self.members.clone(), self.rank)
     }
 
     /// Splits the ranks: those that pass the same `colour` form a communicator, ordered by `key`, then by their rank here.
@@ -48,7 +48,7 @@ impl Communicator {
         ranks.sort_unstable();
         let rank = ranks.iter().take_while(|(_, rank)| *rank != self.rank).count();
         let members: Arc<[Process]> = ranks.iter().map(|(_, rank)| self.members[*rank]).collect();
-        Ok(Some(self.derive(sequence, u64::from(colour) + 1, members, rank)))
+        self.derive(sequence, u64::from(colour) + 1, members, rank).map(Some)
     }
 
     /// Every rank contributes its block of `all` and gets the others'.
@@ -63,15 +63,15 @@ impl Communicator {
     }
 
     /// The communicator that all its members derive alike: its number is a hash of where it comes from.
-    fn derive(&self, sequence: u64, part: u64, members: Arc<[Process]>, rank: Rank) -> Self {
+    fn derive(&self, sequence: u64, part: u64, members: Arc<[Process]>, rank: Rank) -> Result<Self> {
         let id = LayoutDigest::new(fingerprint_of_name("communicator"))
             .length(self.id.0)
             .length(sequence)
             .length(part);
-        let derived = Self::new(self.job.clone(), GroupId(id.finish()), members, rank);
+        let derived = Self::new(self.job.clone(), GroupId(id.finish()), members, rank)?;
         derived.set_timeout(self.timeout());
         derived.set_determinism(self.determinism());
-        derived
+        Ok(derived)
     }
 }
 

@@ -6,21 +6,20 @@
 //! caller does: timers, heartbeats, futures and answers to peers go on during long computation, at no cost.
 
 mod core;
+mod ledger;
 mod patience;
-mod returns;
 mod service;
 mod sleeper;
 mod wires;
 
 pub(crate) use self::core::Core;
-pub(crate) use patience::Patience;
-pub(crate) use returns::Returns;
+pub(crate) use ledger::Ledger;
+pub(crate) use patience::{Next, Patience};
 pub(crate) use wires::{Route, Wires};
 
 use crate::Result;
 use crate::engine::{Begin, Key, Outcome, Process, Work};
 use gradwire_transport::Activity;
-use patience::Next;
 use sleeper::Sleeper;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -244,6 +243,10 @@ impl Shared {
         if self.waiting.load(Ordering::Relaxed) > 0 {
             self.handed.notify_all();
         }
+    }
+
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.crowded
     }
 
     /// Sends a message with nothing in it: it rings the bell of a process that sleeps.

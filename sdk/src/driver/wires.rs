@@ -1,6 +1,6 @@
 //! All transports of the process, and which of them leads to whom.
 
-use super::returns::Returns;
+use super::ledger::Ledger;
 use crate::buffer::Span;
 use crate::engine::{Port, Process, Sent, Staging};
 use crate::plan::Links;
@@ -38,13 +38,13 @@ pub(crate) struct Wires {
     /// By process; `None` for ourselves. A route outlives the connection: regions are given back through it.
     routes: Vec<Option<Route>>,
     peers: u32,
-    /// Where dropped buffers leave their memory.
-    pub(crate) returns: Arc<Returns>,
+    /// The memory of users' buffers.
+    pub(crate) ledger: Arc<Ledger>,
 }
 
 impl Wires {
     pub(crate) fn new(processes: usize) -> Self {
-        Self { carriers: Vec::new(), routes: vec![None; processes], peers: 0, returns: Arc::default() }
+        Self { carriers: Vec::new(), routes: vec![None; processes], peers: 0, ledger: Arc::default() }
     }
 
     pub(crate) fn add(&mut self, transport: Box<dyn Transport>) -> usize {
@@ -96,7 +96,7 @@ impl Wires {
 
     /// Frees the memory of buffers that were dropped.
     pub(crate) fn take_returns(&mut self) {
-        for (carrier, region, allocation) in self.returns.take() {
+        for (carrier, region, allocation) in self.ledger.take_returns() {
             if let Some(carrier) = self.carriers.get_mut(carrier) {
                 carrier.transport.deregister(region);
             }

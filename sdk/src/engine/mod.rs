@@ -22,7 +22,7 @@ pub(crate) use flow::Job;
 pub(crate) use group::{Calls, GroupId};
 pub(crate) use message::Pattern;
 use message::{Body, Envelope};
-pub(crate) use operation::{Outcome, Work};
+pub(crate) use operation::{Outcome, Work, mismatch};
 pub(crate) use port::{Port, Process, Sent, Staging};
 
 use crate::{Error, Rank};

@@ -344,7 +344,7 @@ fn received(receiving: &Receiving) -> Result<Outcome, Error> {
 }
 
 /// The error that all ranks get alike.
-fn mismatch(table: &MismatchTable, sequence: u64) -> Error {
+pub(crate) fn mismatch(table: &MismatchTable, sequence: u64) -> Error {
     let calls = table.calls();
     let calls = calls.into_iter().map(|(signature, ranks)| {
         (call(&signature, sequence), ranks.into_iter().map(|rank| rank as Rank).collect())

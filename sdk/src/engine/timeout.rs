@@ -72,6 +72,25 @@ impl Engine {
         );
     }
 
+    /// Whether any process has left.
+    pub(crate) fn anybody_left(&self) -> bool {
+        !self.gone.is_empty()
+    }
+
+    /// A call outside of the engine needs a process: if it has left, that ends the communicator.
+    pub(crate) fn check_presence(&mut self, id: GroupId, process: Process, port: &mut dyn Port) {
+        if self.groups.contains_key(&id)
+            && let Some(reason) = self.gone.get(&process).cloned()
+        {
+            self.raise(Fault::Lost { process, host: self.host(process), reason }, true, port);
+        }
+    }
+
+    /// A process wrote into shared memory what no correct process writes.
+    pub(crate) fn breach(&mut self, process: Process, what: &'static str, port: &mut dyn Port) {
+        self.expel(process, Breach(what), port);
+    }
+
     /// This process asks everyone to stop.
     pub(crate) fn abort(&mut self, reason: &str, port: &mut dyn Port) {
         self.raise(Fault::Aborted { process: self.own, reason: reason.into() }, true, port);

@@ -1,0 +1,293 @@
+//! The executor inside of its process: how a communicator's members come to share boards, and how they wait.
+
+use crate::buffer::Span;
+use super::{BOARD_LEN, Condition, Environment, Failure, Group, Memory, Patience as Pace, Share};
+use crate::communicator::{Communicator, mismatch};
+use crate::driver::{Core, Next, Patience, Shared};
+use crate::engine::{Begin, Outcome, Port, Process, Work, Contribution};
+use crate::{Error, Rank, Result};
+use gradwire_schema::CallSignature;
+use gradwire_transport::{Activity, Allocation, Direct, ImportError, Region, RegionKey, RemoteRegion};
+use std::time::Instant;
+
+/// What the direct executor needs, with where it came from.
+#[derive(Debug)]
+pub(crate) struct Board {
+    pub(crate) group: Group,
+    carrier: usize,
+    region: Region,
+    /// The others' boards, to be given back.
+    mapped: Vec<(Process, RemoteRegion)>,
+}
+
+impl Communicator {
+    /// Lets the members map each other's boards, if all of them can. All members call it, and all get the same answer:
+    /// either each has a group, or none has.
+    pub(crate) fn share(&self) -> Result<Option<Board>> {
+        if self.size() == 1 {
+            return Ok(None);
+        }
+        let own = self.allocate_board();
+        let mut words = [0; 1 + RegionKey::LEN];
+        if let Some((_, _, _, key)) = &own {
+            words[0] = 1;
+            words[1..].copy_from_slice(key.as_bytes());
+        }
+        let all = self.tell_all(&words)?;
+        let keys: Option<Vec<RegionKey>> = all
+            .chunks_exact(words.len())
+            .map(|words| (words[0] == 1).then(|| words[1..].try_into().map(RegionKey::from_bytes).ok())?)
+            .collect();
+        let board = match (own, keys) {
+            (Some(own), Some(keys)) => self.map_boards(own, &keys),
+            _ => None,
+        };
+        // One that cannot map what the others can keeps all from it.
+        let all = self.tell_all(&[u8::from(board.is_some())])?;
+        if all.contains(&0) {
+            if let Some(board) = board {
+                self.unshare(board);
+            }
+            return Ok(None);
+        }
+        Ok(board)
+    }
+
+    /// Gives the boards back.
+    pub(crate) fn unshare(&self, board: Board) {
+        let Board { group, carrier, region, mapped } = board;
+        let begin = self.uncounted(CallSignature::new(gradwire_schema::Collective::Barrier));
+        let allocation = group.close(&mut Surroundings { communicator: self, begin: &begin });
+        let mut core = self.job().shared().lock();
+        for (process, remote) in mapped {
+            core.wires.release(process, remote);
+        }
+        core.wires.carriers[carrier].transport.deregister(region);
+        drop(core);
+        drop(allocation);
+    }
+
+    /// Where memory of the caller lies among what peers can map.
+    pub(crate) fn memory(&self, span: Span) -> Memory {
+        let found = self.job().ledger().find(span.address().as_ptr().addr(), span.len());
+        Memory { span, share: found.map(|(key, offset)| Share { key, offset }) }
+    }
+
+    /// Runs a collective in the direct executor. After a failure that others may not know of yet, nobody but this
+    /// rank can reach `memory` any more.
+    pub(crate) fn run_direct(
+        &self,
+        begin: &Begin,
+        memory: &[Memory],
+        run: impl FnOnce(&mut Group, &mut Surroundings<'_>) -> Result<(), Failure<Error>>,
+    ) -> Option<Result<()>> {
+        let mut board = self.board().borrow_mut();
+        let Some(Board { group, .. }) = board.as_mut() else { return None };
+        let failure = match run(group, &mut Surroundings { communicator: self, begin }) {
+            Ok(()) => return Some(Ok(())),
+            Err(failure) => failure,
+        };
+        if let Failure::Mismatch(calls) = failure {
+            return Some(Err(mismatch(&calls, begin.sequence)));
+        }
+        let mut core = self.job().shared().lock();
+        for share in memory.iter().filter_map(|memory| memory.share) {
+            if let Some((carrier, region)) = core.wires.ledger.clone().strike(&share.key) {
+                core.wires.carriers[carrier].transport.deregister(region);
+            }
+        }
+        let Core { engine, wires, .. } = &mut *core;
+        if let Failure::Corrupt(rank, what) = failure {
+            engine.breach(self.members()[rank], what, wires);
+        }
+        Some(Err(match (engine.fault(self.id()), failure) {
+            (Some(first_cause), _) => first_cause,
+            (None, Failure::Environment(error)) => error,
+            (None, _) => Error::Bug("a collective failed without a cause".into()),
+        }))
+    }
+
+    fn allocate_board(&self) -> Option<(Allocation, usize, Region, RegionKey)> {
+        let mut core = self.job().shared().lock();
+        let carrier = core.wires.direct_carrier()?;
+        let own = self.members()[self.rank()];
+        let direct = |process: &Process| core.wires.route(*process).is_some_and(|route| route.carrier == carrier);
+        if !self.members().iter().filter(|process| **process != own).all(direct) {
+            return None;
+        }
+        let transport = &mut core.wires.carriers[carrier].transport;
+        let (region, allocation) = transport.allocate(BOARD_LEN).ok()?;
+        let Some(key) = transport.export(region) else {
+            transport.deregister(region);
+            return None;
+        };
+        Some((allocation, carrier, region, key))
+    }
+
+    fn map_boards(&self, own: (Allocation, usize, Region, RegionKey), keys: &[RegionKey]) -> Option<Board> {
+        let (allocation, carrier, region, _) = own;
+        let begin = self.uncounted(CallSignature::new(gradwire_schema::Collective::Barrier));
+        let mut surroundings = Surroundings { communicator: self, begin: &begin };
+        let mut boards = Vec::with_capacity(keys.len());
+        let mut mapped = Vec::with_capacity(keys.len());
+        for (rank, key) in keys.iter().enumerate() {
+            if rank == self.rank() {
+                boards.push(Direct { address: allocation.address(), len: allocation.len() });
+                continue;
+            }
+            let Ok((remote, board)) = surroundings.import(rank, key) else { break };
+            mapped.push((self.members()[rank], remote));
+            boards.push(board);
+        }
+        let pace = if self.job().shared().is_crowded() { Pace::Yield } else { Pace::Spin };
+        if boards.len() == keys.len() {
+            // SAFETY: each board was allocated by its owner for this group alone, zeroed, in a call of `share` that all
+            // members make once; the transport checked its size when it mapped it. `mapped` is given back, and the
+            // allocation freed, after the group is closed.
+            let group = unsafe { Group::new(self.rank(), allocation, boards, pace) };
+            if let Some(group) = group {
+                return Some(Board { group, carrier, region, mapped });
+            }
+        }
+        let mut core = self.job().shared().lock();
+        mapped.into_iter().for_each(|(process, remote)| core.wires.release(process, remote));
+        core.wires.carriers[carrier].transport.deregister(region);
+        None
+    }
+
+    /// Every rank's bytes, by rank: a small collective of the library's own.
+    fn tell_all(&self, own: &[u8]) -> Result<Vec<u8>> {
+        let begin = self.begin(CallSignature::new(gradwire_schema::Collective::Duplicate));
+        let work = Work::Exchange { own: own.to_vec(), contribution: Contribution::Each(own.len()) };
+        let shared = self.job().shared();
+        match shared.wait(shared.begin(begin, work))? {
+            Outcome::Gathered(all) => Ok(all),
+            _ => Err(Error::Bug("an exchange ended without its data".into())),
+        }
+    }
+
+    /// As [`begin`](Self::begin), for what is no call of all ranks.
+    fn uncounted(&self, signature: CallSignature) -> Begin {
+        Begin {
+            group: self.id(),
+            sequence: self.calls(),
+            signature,
+            started: Instant::now(),
+            timeout: self.timeout(),
+        }
+    }
+}
+
+/// The process around a call of the direct executor.
+#[derive(Debug)]
+pub(crate) struct Surroundings<'a> {
+    communicator: &'a Communicator,
+    begin: &'a Begin,
+}
+
+impl Surroundings<'_> {
+    fn shared(&self) -> &Shared {
+        self.communicator.job().shared()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.begin.timeout.and_then(|timeout| self.begin.started.checked_add(timeout))
+    }
+
+    /// Looks for a reason to give up.
+    fn give_up(&self, core: &mut Core, missing: impl FnOnce() -> Vec<Rank>) -> Result<()> {
+        let Core { engine, wires, .. } = core;
+        let id = self.communicator.id();
+        if let Some(error) = engine.fault(id) {
+            return Err(error);
+        }
+        let now = Instant::now();
+        let late = self.deadline().is_some_and(|deadline| deadline <= now);
+        if !late && !engine.anybody_left() {
+            return Ok(());
+        }
+        let missing = missing();
+        for rank in &missing {
+            engine.check_presence(id, self.communicator.members()[*rank], wires);
+        }
+        if late && !missing.is_empty() {
+            engine.report_time_out(self.begin, &missing, now, wires);
+        }
+        engine.fault(id).map_or(Ok(()), Err)
+    }
+}
+
+impl Environment for Surroundings<'_> {
+    type Error = Error;
+
+    fn wait(&mut self, condition: &Condition<'_>) -> Result<()> {
+        let shared = self.shared();
+        let _caller = shared.enter();
+        let mut patience = Patience::new(shared.is_crowded());
+        let mut core = shared.lock();
+        loop {
+            if condition.is_ready() {
+                return Ok(());
+            }
+            if core.turn(Instant::now()) == Activity::Busy {
+                patience.reset();
+            }
+            // What a peer wrote before it left, or before its time was up, counts.
+            if condition.is_ready() {
+                return Ok(());
+            }
+            self.give_up(&mut core, || condition.missing())?;
+            match patience.next() {
+                Next::Spin => std::hint::spin_loop(),
+                Next::Yield => {
+                    drop(core);
+                    std::thread::yield_now();
+                    core = shared.lock();
+                }
+                Next::Sleep => {
+                    if condition.park() {
+                        core = shared.sleep(core, self.deadline());
+                    }
+                    condition.unpark();
+                }
+            }
+        }
+    }
+
+    fn wake(&mut self, rank: Rank) {
+        self.shared().ring(self.communicator.members()[rank]);
+    }
+
+    fn import(&mut self, rank: Rank, key: &RegionKey) -> Result<(RemoteRegion, Direct)> {
+        let process = self.communicator.members()[rank];
+        let shared = self.shared();
+        let mut core = shared.lock();
+        loop {
+            match core.wires.import(process, key) {
+                Ok(remote) => {
+                    let mapped = core.wires.direct(process, remote);
+                    let bug = || Error::Bug("imported memory has no mapping".into());
+                    return mapped.map(|mapped| (remote, mapped)).ok_or_else(bug);
+                }
+                Err(ImportError::NotYet) => {
+                    core.turn(Instant::now());
+                    self.give_up(&mut core, || vec![rank])?;
+                    drop(core);
+                    std::thread::yield_now();
+                    core = shared.lock();
+                }
+                Err(error) => {
+                    if let Some(fault) = core.engine.fault(self.communicator.id) {
+                        return Err(fault);
+                    }
+                    return Err(Error::System(format!("memory of rank {rank} cannot be mapped: {error}").into()));
+                }
+            }
+        }
+    }
+
+    fn release(&mut self, rank: Rank, region: RemoteRegion) {
+        let process = self.communicator.members()[rank];
+        self.shared().lock().wires.release(process, region);
+    }
+}
