@@ -4,6 +4,7 @@ pub mod bootstrap;
 mod buffer;
 mod communicator;
 pub mod config;
+mod direct;
 mod driver;
 mod engine;
 mod error;

@@ -38,29 +38,51 @@ impl Reducer {
     /// Folds `sources` from left to right into `destination`. All spans have the same length, a multiple of the
     /// element's size; the destination may be one of the sources. With `contributions` the result is final.
     pub(crate) fn fold(&self, sources: &[Span], destination: Span, contributions: Option<NonZeroU64>) {
-        debug_assert!(sources.iter().all(|source| source.len() == destination.len()));
+        self.fold_to_all(sources, &[destination], contributions);
+    }
+
+    /// As [`fold`](Self::fold), into every destination.
+    pub(crate) fn fold_to_all(
+        &self,
+        sources: &[Span],
+        destinations: &[Span],
+        contributions: Option<NonZeroU64>,
+    ) {
+        let Some((first, others)) = destinations.split_first() else { return };
+        debug_assert!(sources.iter().chain(others).all(|span| span.len() == first.len()));
         match self {
-            Self::Kernel(kernel) => {
-                // Few sources in nearly every call; the spill keeps any number right.
-                let mut few = [std::ptr::null(); 16];
-                let many: Vec<*const u8>;
-                let pointers = if let Some(few) = few.get_mut(..sources.len()) {
-                    few.iter_mut()
-                        .zip(sources)
-                        .for_each(|(to, from)| *to = from.address().as_ptr().cast_const());
-                    &*few
-                } else {
-                    many = sources.iter().map(|source| source.address().as_ptr().cast_const()).collect();
-                    &many
-                };
-                let count = destination.len() / kernel.element_size();
-                // SAFETY: the spans are valid by their own contract and `count` elements fit into each; a destination is
-                // a source exactly or distinct memory of the operation.
-                unsafe { kernel.fold(pointers, &[destination.address().as_ptr()], count, contributions) };
+            Self::Kernel(kernel) => with_addresses(sources, |sources| {
+                with_addresses(destinations, |destinations| {
+                    let count = first.len() / kernel.element_size();
+                    // SAFETY: the spans are valid by their own contract and `count` elements fit into each; a destination
+                    // is a source exactly or distinct memory of the operation. The two pointer types differ in
+                    // constness alone.
+                    unsafe { kernel.fold(as_const(sources), destinations, count, contributions) };
+                });
+            }),
+            Self::Staged(staged) => {
+                staged.fold(sources, *first, contributions);
+                others.iter().for_each(|other| other.copy_from(*first));
             }
-            Self::Staged(staged) => staged.fold(sources, destination, contributions),
         }
     }
+}
+
+/// The addresses of spans: few in nearly every call; the spill keeps any number right.
+fn with_addresses<R>(spans: &[Span], use_them: impl FnOnce(&[*mut u8]) -> R) -> R {
+    let mut few = [std::ptr::null_mut(); 16];
+    match few.get_mut(..spans.len()) {
+        Some(few) => {
+            few.iter_mut().zip(spans).for_each(|(to, from)| *to = from.address().as_ptr());
+            use_them(few)
+        }
+        None => use_them(&spans.iter().map(|span| span.address().as_ptr()).collect::<Vec<_>>()),
+    }
+}
+
+fn as_const(pointers: &[*mut u8]) -> &[*const u8] {
+    // SAFETY: `*mut T` and `*const T` have the same layout, and both are plain values.
+    unsafe { std::slice::from_raw_parts(pointers.as_ptr().cast(), pointers.len()) }
 }
 
 /// A fold that copies its sources to private memory first.

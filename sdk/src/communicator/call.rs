@@ -2,6 +2,7 @@
 
 use super::Communicator;
 use crate::buffer::{Private, Reducer, Span, lend};
+use crate::direct;
 use crate::engine::{self, Begin, Contribution, Job, Outcome, Work};
 use crate::plan::{Plan, Shape};
 use crate::{Error, Rank, Result};
@@ -36,7 +37,7 @@ impl Communicator {
     }
 
     /// Counts a call and gives it its start.
-    pub(super) fn begin(&self, signature: CallSignature) -> Begin {
+    pub(crate) fn begin(&self, signature: CallSignature) -> Begin {
         Begin {
             group: self.id,
             sequence: self.calls.next(),
@@ -57,6 +58,17 @@ impl Communicator {
         small: impl FnOnce(&mut [u8], &mut [u8]),
     ) -> Result<()> {
         let begin = self.begin(collective.signature);
+        let direct = direct::Call {
+            begin: &begin,
+            collective: collective.shape.collective,
+            root: collective.shape.root,
+            element_size: collective.shape.element_size,
+            reducer: collective.operation.map(|operation| &operation.reducer),
+            own: own.clone(),
+        };
+        if let Some(result) = self.run_direct(&direct, working) {
+            return result;
+        }
         let shared = self.job.shared();
         let largest = match contribution {
             Contribution::Each(len) | Contribution::Only(_, len) => len,

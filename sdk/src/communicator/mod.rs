@@ -10,7 +10,7 @@ pub(crate) use call::mismatch;
 pub use point_to_point::{Received, Source};
 
 use crate::buffer::Buffer;
-use crate::direct::Board;
+use crate::direct::Membership;
 use crate::engine::{Calls, GroupId, Process};
 use crate::job::Job;
 use crate::plan::Determinism;
@@ -39,7 +39,7 @@ pub struct Communicator {
     timeout: Cell<Option<Duration>>,
     determinism: Cell<Determinism>,
     /// Present where all members share memory.
-    board: RefCell<Option<Board>>,
+    board: RefCell<Option<Membership>>,
     /// Fused tensors, kept for the next step.
     fused: RefCell<Vec<Vec<u8>>>,
 }
@@ -165,7 +165,7 @@ impl Communicator {
     }
 
     /// What the members share, if they share memory.
-    pub(crate) fn board(&self) -> &RefCell<Option<Board>> {
+    pub(crate) fn board(&self) -> &RefCell<Option<Membership>> {
         &self.board
     }
 

@@ -1,18 +1,20 @@
 //! The executor inside of its process: how a communicator's members come to share boards, and how they wait.
 
-use crate::buffer::Span;
-use super::{BOARD_LEN, Condition, Environment, Failure, Group, Memory, Patience as Pace, Share};
+use super::{BOARD_LEN, Condition, Environment, Failure, Fold, Group, Memory, Patience as Pace, Share};
+use crate::buffer::{Reducer, Span};
 use crate::communicator::{Communicator, mismatch};
 use crate::driver::{Core, Next, Patience, Shared};
-use crate::engine::{Begin, Outcome, Port, Process, Work, Contribution};
+use crate::engine::{Begin, Contribution, Outcome, Port, Process, Work};
+use crate::plan::Collective;
 use crate::{Error, Rank, Result};
 use gradwire_schema::CallSignature;
 use gradwire_transport::{Activity, Allocation, Direct, ImportError, Region, RegionKey, RemoteRegion};
+use std::ops::Range;
 use std::time::Instant;
 
 /// What the direct executor needs, with where it came from.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct Membership {
     pub(crate) group: Group,
     carrier: usize,
     region: Region,
@@ -23,7 +25,7 @@ pub(crate) struct Board {
 impl Communicator {
     /// Lets the members map each other's boards, if all of them can. All members call it, and all get the same answer:
     /// either each has a group, or none has.
-    pub(crate) fn share(&self) -> Result<Option<Board>> {
+    pub(crate) fn share(&self) -> Result<Option<Membership>> {
         if self.size() == 1 {
             return Ok(None);
         }
@@ -54,8 +56,8 @@ impl Communicator {
     }
 
     /// Gives the boards back.
-    pub(crate) fn unshare(&self, board: Board) {
-        let Board { group, carrier, region, mapped } = board;
+    pub(crate) fn unshare(&self, board: Membership) {
+        let Membership { group, carrier, region, mapped } = board;
         let begin = self.uncounted(CallSignature::new(gradwire_schema::Collective::Barrier));
         let allocation = group.close(&mut Surroundings { communicator: self, begin: &begin });
         let mut core = self.job().shared().lock();
@@ -67,51 +69,58 @@ impl Communicator {
         drop(allocation);
     }
 
-    /// Where memory of the caller lies among what peers can map.
-    pub(crate) fn memory(&self, span: Span) -> Memory {
+    /// Carries out a collective on the working vector, if the members share memory. After a failure that peers may not
+    /// know of yet nobody but this rank can reach the vector any more.
+    pub(crate) fn run_direct(&self, call: &Call<'_>, working: &mut [u8]) -> Option<Result<()>> {
+        let mut board = self.board().borrow_mut();
+        let Membership { group, .. } = board.as_mut()?;
+        if call.element_size > Group::largest_element(self.size()) {
+            return None;
+        }
+        // SAFETY: the vector is borrowed for this call and used through the span only. The call has ended when this function
+        // returns: the executor runs on this thread, and what peers may still do after a failure is revoked below.
+        let span = unsafe { Span::of_slice(working) };
+        let memory = self.memory(span);
+        let mut surroundings = Surroundings { communicator: self, begin: call.begin };
+        match call.run(&mut *group, memory, self.rank(), &mut surroundings) {
+            Ok(()) => Some(Ok(())),
+            Err(failure) => Some(Err(self.explain_failure(failure, memory, call.begin))),
+        }
+    }
+
+    /// Where memory lies among what peers can map.
+    fn memory(&self, span: Span) -> Memory {
         let found = self.job().ledger().find(span.address().as_ptr().addr(), span.len());
         Memory { span, share: found.map(|(key, offset)| Share { key, offset }) }
     }
 
-    /// Runs a collective in the direct executor. After a failure that others may not know of yet, nobody but this
-    /// rank can reach `memory` any more.
-    pub(crate) fn run_direct(
-        &self,
-        begin: &Begin,
-        memory: &[Memory],
-        run: impl FnOnce(&mut Group, &mut Surroundings<'_>) -> Result<(), Failure<Error>>,
-    ) -> Option<Result<()>> {
-        let mut board = self.board().borrow_mut();
-        let Some(Board { group, .. }) = board.as_mut() else { return None };
-        let failure = match run(group, &mut Surroundings { communicator: self, begin }) {
-            Ok(()) => return Some(Ok(())),
-            Err(failure) => failure,
-        };
+    fn explain_failure(&self, failure: Failure<Error>, memory: Memory, begin: &Begin) -> Error {
         if let Failure::Mismatch(calls) = failure {
-            return Some(Err(mismatch(&calls, begin.sequence)));
+            return mismatch(&calls, begin.sequence);
         }
         let mut core = self.job().shared().lock();
-        for share in memory.iter().filter_map(|memory| memory.share) {
-            if let Some((carrier, region)) = core.wires.ledger.clone().strike(&share.key) {
-                core.wires.carriers[carrier].transport.deregister(region);
-            }
+        if let Some(share) = memory.share
+            && let Some((carrier, region)) = self.job().ledger().strike(&share.key)
+        {
+            core.wires.carriers[carrier].transport.deregister(region);
         }
         let Core { engine, wires, .. } = &mut *core;
         if let Failure::Corrupt(rank, what) = failure {
             engine.breach(self.members()[rank], what, wires);
         }
-        Some(Err(match (engine.fault(self.id()), failure) {
+        match (engine.fault(self.id()), failure) {
             (Some(first_cause), _) => first_cause,
             (None, Failure::Environment(error)) => error,
             (None, _) => Error::Bug("a collective failed without a cause".into()),
-        }))
+        }
     }
 
     fn allocate_board(&self) -> Option<(Allocation, usize, Region, RegionKey)> {
         let mut core = self.job().shared().lock();
         let carrier = core.wires.direct_carrier()?;
         let own = self.members()[self.rank()];
-        let direct = |process: &Process| core.wires.route(*process).is_some_and(|route| route.carrier == carrier);
+        let direct =
+            |process: &Process| core.wires.route(*process).is_some_and(|route| route.carrier == carrier);
         if !self.members().iter().filter(|process| **process != own).all(direct) {
             return None;
         }
@@ -124,7 +133,11 @@ impl Communicator {
         Some((allocation, carrier, region, key))
     }
 
-    fn map_boards(&self, own: (Allocation, usize, Region, RegionKey), keys: &[RegionKey]) -> Option<Board> {
+    fn map_boards(
+        &self,
+        own: (Allocation, usize, Region, RegionKey),
+        keys: &[RegionKey],
+    ) -> Option<Membership> {
         let (allocation, carrier, region, _) = own;
         let begin = self.uncounted(CallSignature::new(gradwire_schema::Collective::Barrier));
         let mut surroundings = Surroundings { communicator: self, begin: &begin };
@@ -146,7 +159,7 @@ impl Communicator {
             // allocation freed, after the group is closed.
             let group = unsafe { Group::new(self.rank(), allocation, boards, pace) };
             if let Some(group) = group {
-                return Some(Board { group, carrier, region, mapped });
+                return Some(Membership { group, carrier, region, mapped });
             }
         }
         let mut core = self.job().shared().lock();
@@ -174,6 +187,59 @@ impl Communicator {
             signature,
             started: Instant::now(),
             timeout: self.timeout(),
+        }
+    }
+}
+
+/// A blocking collective on a working vector (see [`Shape`](crate::plan::Shape)).
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) begin: &'a Begin,
+    pub(crate) collective: Collective,
+    pub(crate) root: Rank,
+    pub(crate) element_size: usize,
+    pub(crate) reducer: Option<&'a Reducer>,
+    /// The bytes of the vector that this rank contributes.
+    pub(crate) own: Range<usize>,
+}
+
+impl Call<'_> {
+    fn run(
+        &self,
+        group: &mut Group,
+        memory: Memory,
+        rank: Rank,
+        surroundings: &mut Surroundings<'_>,
+    ) -> Result<(), Failure<Error>> {
+        let (call, root, span) = (&self.begin.signature, self.root, memory.span);
+        let fold = |reducer| Fold { reducer, element_size: self.element_size };
+        let bug = || Failure::Environment(Error::Bug("a reduction without an operation".into()));
+        let block = || -> Option<Memory> {
+            let share = memory.share.map(|share| Share { offset: share.offset + self.own.start, ..share });
+            Some(Memory { span: span.part(self.own.clone())?, share })
+        };
+        match self.collective {
+            Collective::AllReduce => {
+                group.all_reduce(call, memory, span, fold(self.reducer.ok_or_else(bug)?), surroundings)
+            }
+            Collective::Broadcast => group.broadcast(call, memory, root, surroundings),
+            Collective::AllGather => group.all_gather(call, block().ok_or_else(bug)?, span, surroundings),
+            Collective::Gather => {
+                group.gather(call, block().ok_or_else(bug)?, Some(span), root, surroundings)
+            }
+            Collective::Reduce => group.reduce(
+                call,
+                memory,
+                Some(span),
+                root,
+                fold(self.reducer.ok_or_else(bug)?),
+                surroundings,
+            ),
+            Collective::ReduceScatter => {
+                let len = span.len() / group.boards.size();
+                let part = span.part(rank * len..(rank + 1) * len).ok_or_else(bug)?;
+                group.reduce_scatter(call, memory, part, fold(self.reducer.ok_or_else(bug)?), surroundings)
+            }
         }
     }
 }
@@ -277,10 +343,12 @@ impl Environment for Surroundings<'_> {
                     core = shared.lock();
                 }
                 Err(error) => {
-                    if let Some(fault) = core.engine.fault(self.communicator.id) {
+                    if let Some(fault) = core.engine.fault(self.communicator.id()) {
                         return Err(fault);
                     }
-                    return Err(Error::System(format!("memory of rank {rank} cannot be mapped: {error}").into()));
+                    return Err(Error::System(
+                        format!("memory of rank {rank} cannot be mapped: {error}").into(),
+                    ));
                 }
             }
         }

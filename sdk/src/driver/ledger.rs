@@ -50,7 +50,8 @@ impl Ledger {
     /// Peers must no longer reach the memory: the region to revoke.
     pub(crate) fn strike(&self, key: &RegionKey) -> Option<(usize, Region)> {
         let mut books = self.books();
-        let address = books.shared.iter().find(|(_, entry)| entry.key == *key).map(|(address, _)| *address)?;
+        let address =
+            books.shared.iter().find(|(_, entry)| entry.key == *key).map(|(address, _)| *address)?;
         let entry = books.shared.remove(&address)?;
         self.count.fetch_sub(1, Ordering::Release);
         Some((entry.carrier, entry.region))

@@ -1,0 +1,173 @@
+//! Reducing into the memory of all ranks.
+
+use super::board::{Boards, Counter, INLINE, Payload, SLOT};
+use super::condition::Of;
+use super::rounds::{Cut, Flow};
+use super::{Environment, Failure, Fold, Group, Memory};
+use crate::buffer::Span;
+use crate::partition::partition_aligned;
+use gradwire_schema::CallSignature;
+use std::num::NonZeroU64;
+use std::ops::Range;
+
+/// Bytes that all ranks together may read while every rank reduces everything; beyond it each reduces its part.
+const EVERYTHING: usize = 64 << 10;
+/// Parts are cut at multiples of so many bytes, so that two ranks do not write to one pair of cache lines.
+const ALIGNED: usize = 128;
+
+impl Group {
+    /// Reduces the sources of all ranks, element by element, into everyone's destination: the source itself, or memory that
+    /// does not overlap it. Sources have a whole number of elements, and both the same length.
+    ///
+    /// Where every rank shares its source, the source is also the destination.
+    ///
+    /// # Errors
+    ///
+    /// See [`Failure`]. After `Mismatch` the destination is untouched.
+    pub(crate) fn all_reduce<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        source: Memory,
+        destination: Span,
+        fold: Fold<'_>,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
+        let Memory { span: source_span, .. } = source;
+        if source_span.len() <= INLINE {
+            self.exchange(call, &pack(source_span), environment)?;
+            self.fold_lines(0..source_span.len(), destination, fold);
+            return Ok(());
+        }
+        let everything = self.boards.size() == 2 || source_span.len() * self.boards.size() <= EVERYTHING;
+        let count = source_span.len() / fold.element_size.max(1);
+        let cut = Cut::new(count, fold.element_size, 1);
+        let flow = Flow { rounds: cut.rounds(), stagers: Of::All, consumers: Of::All };
+        let part = |span: Span, round: usize| bytes_of(span, cut.range(round), fold.element_size);
+        let mut stage = |round: usize, slot: Span| slot.copy_from(part(source_span, round));
+        // What is reduced somewhere else than it came from cannot be pushed into.
+        let in_place = source_span.address() == destination.address();
+        let share = Self::share(&source).filter(|_| in_place);
+        let opening = self.open(call, share, &flow, &mut stage, environment)?;
+        let mut spans = std::mem::take(&mut self.spans);
+        let result = if opening.is_shared {
+            self.push(call, source_span, fold, &mut spans, environment)
+        } else if everything {
+            let ranks = NonZeroU64::new(self.boards.size() as u64);
+            let mut consume = |boards: &Boards, round: u64, index: usize| {
+                let own = part(source_span, index);
+                spans.clear();
+                spans.extend(boards.all().iter().enumerate().map(|(rank, board)| {
+                    if rank == boards.rank() { own } else { first_of(board.slot(round), own.len()) }
+                }));
+                fold.reducer.fold(&spans, part(destination, index), ranks);
+            };
+            self.flow(&flow, &opening, &mut stage, &mut consume, environment)
+        } else {
+            let mut take = |index: usize, slot: Span| part(destination, index).copy_from(slot);
+            self.push_in_rounds(&cut, fold, &opening, &mut stage, &mut take, &mut spans, environment)
+        };
+        self.spans = spans;
+        result
+    }
+
+    /// Folds part `range` of the payloads of all lines.
+    pub(super) fn fold_lines(&mut self, range: Range<usize>, destination: Span, fold: Fold<'_>) {
+        for (payload, board) in self.lines.iter_mut().zip(self.boards.all()) {
+            *payload = board.payload(self.exchanges);
+        }
+        self.spans.clear();
+        self.spans.extend(self.lines.iter_mut().map(|payload| part(line_span(payload), range.clone())));
+        fold.reducer.fold(&self.spans, destination, NonZeroU64::new(self.spans.len() as u64));
+    }
+
+    /// Reduces our part of everyone's memory where it lies, into everyone's memory.
+    fn push<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        own: Span,
+        fold: Fold<'_>,
+        spans: &mut Vec<Span>,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
+        self.map_shared(own, spans, environment)?;
+        push_part(&self.boards, spans, own.len(), fold);
+        // Nobody leaves before all parts of its memory are written, and nobody else's are read.
+        self.barrier(call, environment)
+    }
+
+    /// The same inside the slots, round by round. `take` copies a result out of our slot.
+    fn push_in_rounds<E: Environment>(
+        &mut self,
+        cut: &Cut,
+        fold: Fold<'_>,
+        opening: &super::rounds::Opening,
+        stage: &mut impl FnMut(usize, Span),
+        take: &mut impl FnMut(usize, Span),
+        spans: &mut Vec<Span>,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
+        let first = self.rounds;
+        let rounds = cut.rounds();
+        let mut staged = opening.staged();
+        for index in 0..rounds {
+            // One more than is needed now, so that others find it when they are done with this one.
+            while staged < rounds.min(index + 2) {
+                self.stage(staged, Of::All, stage, environment)?;
+                staged += 1;
+            }
+            let round = first + index as u64;
+            if index > 0 || !opening.have_all_staged() {
+                self.wait(Counter::Staged, round + 1, Of::All, environment)?;
+            }
+            let len = cut.range(index).len() * fold.element_size;
+            spans.clear();
+            spans.extend(self.boards.all().iter().map(|board| first_of(board.slot(round), len)));
+            push_part(&self.boards, spans, len, fold);
+            self.raise(Counter::Consumed, round + 1, true, environment);
+            self.wait(Counter::Consumed, round + 1, Of::All, environment)?;
+            self.consumed = round + 1;
+            take(index, first_of(self.boards.own().slot(round), len));
+        }
+        self.end_rounds(rounds, environment);
+        Ok(())
+    }
+}
+
+/// Folds our part of `spans`, each of `len` bytes, into all of them.
+fn push_part(boards: &Boards, spans: &mut [Span], len: usize, fold: Fold<'_>) {
+    let unit = (ALIGNED / fold.element_size.max(1)).max(1);
+    let count = len / fold.element_size.max(1);
+    let range = partition_aligned(count, boards.size(), boards.rank(), unit);
+    spans.iter_mut().for_each(|span| *span = bytes_of(*span, range.clone(), fold.element_size));
+    fold.reducer.fold_to_all(spans, spans, NonZeroU64::new(boards.size() as u64));
+}
+
+/// A short span as a payload.
+pub(super) fn pack(span: Span) -> Payload {
+    let mut payload = Payload::default();
+    line_span(&mut payload).copy_from(span);
+    payload
+}
+
+/// A payload as memory.
+pub(super) fn line_span(payload: &mut Payload) -> Span {
+    // SAFETY: callers use the span before they use the payload again, and both within one call.
+    unsafe { Span::of_slice(payload) }
+}
+
+/// A range that lies inside. (A slot holds the longest round; rounds, ranks and counts agree on all ranks.)
+pub(super) fn part(span: Span, range: Range<usize>) -> Span {
+    debug_assert!(range.end <= span.len(), "{range:?} of {} bytes", span.len());
+    span.part(range).unwrap_or(Span::EMPTY)
+}
+
+pub(super) fn first_of(span: Span, len: usize) -> Span {
+    part(span, 0..len)
+}
+
+/// A range of elements.
+pub(super) fn bytes_of(span: Span, range: Range<usize>, element_size: usize) -> Span {
+    part(span, range.start * element_size..range.end * element_size)
+}
+
+const _: () = assert!(EVERYTHING / 2 <= SLOT);

@@ -1,0 +1,134 @@
+//! Collectives that only copy: broadcast, all_gather, gather.
+
+use super::all_reduce::{first_of, line_span, pack, part};
+use super::board::{Boards, INLINE, Payload};
+use super::condition::Of;
+use super::rounds::{Cut, Flow};
+use super::{Environment, Failure, Group, Memory};
+use crate::Rank;
+use crate::buffer::Span;
+use gradwire_schema::CallSignature;
+
+impl Group {
+    /// Overwrites everyone's memory with that of `root`. It has the same length everywhere.
+    ///
+    /// # Errors
+    ///
+    /// See [`Failure`]. After `Mismatch` the memory is untouched.
+    pub(crate) fn broadcast<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        memory: Memory,
+        root: Rank,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
+        let span = memory.span;
+        let is_root = self.boards.rank() == root;
+        if span.len() <= INLINE {
+            let payload = if is_root { pack(span) } else { Payload::default() };
+            self.exchange(call, &payload, environment)?;
+            if !is_root {
+                span.copy_from(line_span(&mut self.boards.all()[root].payload(self.exchanges)));
+            }
+            return Ok(());
+        }
+        let cut = Cut::new(span.len(), 1, 1);
+        let flow = Flow { rounds: cut.rounds(), stagers: Of::Only(root), consumers: Of::AllBut(root) };
+        let mut stage = |round: usize, slot: Span| slot.copy_from(part(span, cut.range(round)));
+        let share = Self::share(&memory).filter(|_| is_root);
+        let opening = self.open(call, share, &flow, &mut stage, environment)?;
+        if opening.is_shared {
+            if !is_root {
+                span.copy_from(self.map(root, span.len(), environment)?);
+            }
+            return self.barrier(call, environment);
+        }
+        let mut consume = |boards: &Boards, round: u64, index: usize| {
+            part(span, cut.range(index)).copy_from(boards.slot(root, round));
+        };
+        self.flow(&flow, &opening, &mut stage, &mut consume, environment)
+    }
+
+    /// Gives everyone the sources of all ranks, in rank order. The source may lie in the destination, in its own place;
+    /// else they do not overlap. The destination is `size` times as long as the source.
+    ///
+    /// # Errors
+    ///
+    /// See [`Failure`]. After `Mismatch` the destination is untouched.
+    pub(crate) fn all_gather<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        source: Memory,
+        destination: Span,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
+        self.collect(call, source, Some(destination), Of::All, environment)
+    }
+
+    /// Gives `root` the sources of all ranks, in rank order; elsewhere there is no destination.
+    ///
+    /// # Errors
+    ///
+    /// See [`Failure`]. After `Mismatch` the destination is untouched.
+    pub(crate) fn gather<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        source: Memory,
+        destination: Option<Span>,
+        root: Rank,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
+        let destination = destination.filter(|_| self.boards.rank() == root);
+        self.collect(call, source, destination, Of::Only(root), environment)
+    }
+
+    fn collect<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        source: Memory,
+        destination: Option<Span>,
+        consumers: Of,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
+        let span = source.span;
+        let len = span.len();
+        let rank = self.boards.rank();
+        let block = |destination: Span, rank: Rank| part(destination, rank * len..(rank + 1) * len);
+        if len <= INLINE {
+            self.exchange(call, &pack(span), environment)?;
+            if let Some(destination) = destination {
+                for (rank, board) in self.boards.all().iter().enumerate() {
+                    block(destination, rank).copy_from(line_span(&mut board.payload(self.exchanges)));
+                }
+            }
+            return Ok(());
+        }
+        // Where only one collects, it need not stage for itself.
+        let stagers = if let Of::Only(root) = consumers { Of::AllBut(root) } else { Of::All };
+        let cut = Cut::new(len, 1, 1);
+        let flow = Flow { rounds: cut.rounds(), stagers, consumers };
+        let mut stage = |round: usize, slot: Span| slot.copy_from(part(span, cut.range(round)));
+        let share = Self::share(&source);
+        let opening = self.open(call, share, &flow, &mut stage, environment)?;
+        if let Some(destination) = destination {
+            block(destination, rank).copy_from(span);
+        }
+        if opening.is_shared {
+            if let Some(destination) = destination {
+                for other in (0..self.boards.size()).filter(|other| *other != rank) {
+                    block(destination, other).copy_from(self.map(other, len, environment)?);
+                }
+            }
+            return self.barrier(call, environment);
+        }
+        let mut consume = |boards: &Boards, round: u64, index: usize| {
+            let range = cut.range(index);
+            let Some(destination) = destination else { return };
+            for (other, board) in boards.others() {
+                let slot = first_of(board.slot(round), range.len());
+                part(block(destination, other), range.clone()).copy_from(slot);
+            }
+        };
+        self.flow(&flow, &opening, &mut stage, &mut consume, environment)
+    }
+}

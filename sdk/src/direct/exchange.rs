@@ -1,0 +1,104 @@
+//! The exchange: every collective begins with one, and a barrier is one.
+
+use super::board::{Counter, Payload};
+use super::condition::{Condition, Of};
+use super::{Environment, Failure, Group, Patience};
+use gradwire_schema::CallSignature;
+
+/// Looks at a condition before turning to the environment: at first as fast as the caches answer, then at the pace
+/// that processors recommend. A few microseconds in all.
+const FAST_LOOKS: u32 = 256;
+const SLOW_LOOKS: u32 = 64;
+
+impl Group {
+    /// Returns once all ranks have called it with the same signature.
+    ///
+    /// # Errors
+    ///
+    /// See [`Failure`].
+    pub(crate) fn barrier<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
+        self.exchange(call, &Payload::default(), environment)
+    }
+
+    /// Publishes a line and waits for those of all others. Their payloads can be read until the next exchange.
+    #[inline]
+    pub(super) fn exchange<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        payload: &Payload,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
+        let sequence = self.exchanges + 1;
+        let hash = call.hash();
+        self.boards.own().publish_line(sequence, hash, &call.encode(), payload);
+        self.wait(Counter::Line, sequence, Of::All, environment)?;
+        self.exchanges = sequence;
+        self.wake_parked(environment);
+        if self.boards.others().any(|(_, board)| board.hash(sequence) != hash) {
+            return Err(self.mismatch());
+        }
+        // Whoever has come here has ended all calls before.
+        self.consumed = self.consumed.max(self.rounds);
+        Ok(())
+    }
+
+    /// All ranks see the same lines, so all come here. Some may have staged a round that others know nothing of: it is
+    /// counted by everybody and used by nobody.
+    #[cold]
+    fn mismatch<E>(&mut self) -> Failure<E> {
+        self.consumed = self.consumed.max(self.rounds);
+        self.rounds += 1;
+        self.boards.own().raise(Counter::Staged, self.rounds);
+        self.boards.own().raise(Counter::Consumed, self.rounds);
+        let sequence = self.exchanges;
+        let boards = self.boards.all().iter();
+        Failure::Mismatch(boards.map(|board| CallSignature::decode(&board.detail(sequence)).ok()).collect())
+    }
+
+    /// Waits for counters of other ranks.
+    #[inline]
+    pub(super) fn wait<E: Environment>(
+        &self,
+        counter: Counter,
+        value: u64,
+        of: Of,
+        environment: &mut E,
+    ) -> Result<(), E::Error> {
+        let condition = Condition { boards: &self.boards, counter, value, of };
+        if condition.is_ready() {
+            return Ok(());
+        }
+        if self.patience == Patience::Spin {
+            for look in 0..FAST_LOOKS + SLOW_LOOKS {
+                if look >= FAST_LOOKS {
+                    std::hint::spin_loop();
+                }
+                if condition.is_ready() {
+                    return Ok(());
+                }
+            }
+        }
+        self.wait_long(&condition, environment)
+    }
+
+    #[cold]
+    fn wait_long<E: Environment>(
+        &self,
+        condition: &Condition<'_>,
+        environment: &mut E,
+    ) -> Result<(), E::Error> {
+        // Those we wait for may sleep until they see what we have published.
+        self.wake_parked(environment);
+        environment.wait(condition)
+    }
+
+    /// Rings for everyone who sleeps. Must follow whatever we publish, before we wait long or leave.
+    #[inline]
+    pub(super) fn wake_parked<E: Environment>(&self, environment: &mut E) {
+        self.boards.parked().for_each(|rank| environment.wake(rank));
+    }
+}

@@ -1,0 +1,176 @@
+//! The executor for a group of ranks that shares memory wholly.
+//!
+//! It runs on the caller's thread, against the peers' mapped memory, with no engine, no event, no allocation and no
+//! system call while data flows. Each rank has a *board* that all others map. A collective begins with an
+//! *exchange*: each rank publishes a line with the hash of its signature and waits for everybody else's. Once they
+//! agree, and not before, memory of the caller is written:
+//!
+//! - up to 48 bytes lie in the lines themselves;
+//! - memory that all ranks share is folded where it lies, each rank doing its part for all (*push*), or copied from
+//!   there;
+//! - other memory is *staged* in rounds through slots of the boards; the first round is staged before the exchange.
+//!
+//! Every rank folds contributions in rank order, so all get the same bits whatever the path.
+//!
+//! `README.md` beside this file proves the ordering. What the executor needs from the process around it, waiting
+//! above all, it asks of an [`Environment`].
+
+mod all_reduce;
+mod board;
+mod condition;
+mod copies;
+mod exchange;
+mod host;
+mod imports;
+mod reduces;
+mod rounds;
+
+pub(crate) use board::BOARD_LEN;
+pub(crate) use condition::Condition;
+pub(crate) use host::{Call, Membership};
+
+use crate::Rank;
+use crate::buffer::{Reducer, Span};
+use board::{Board, Boards};
+use gradwire_schema::CallSignature;
+use gradwire_transport::{Allocation, Direct, RegionKey, RemoteRegion};
+use imports::Imports;
+
+/// What the executor asks of the process around it.
+pub(crate) trait Environment {
+    /// Why waiting ended early: a deadline, a lost rank.
+    type Error;
+
+    /// Returns once the condition [is ready](Condition::is_ready). Drives transports meanwhile, yields, and sleeps between
+    /// [`Condition::park`] and [`Condition::unpark`]; the bell rings for whoever is parked.
+    ///
+    /// # Errors
+    ///
+    /// Its own. The group is of no use afterwards; [`Condition::missing`] says whom to blame.
+    fn wait(&mut self, condition: &Condition<'_>) -> Result<(), Self::Error>;
+
+    /// Rings the bell of a rank that sleeps.
+    fn wake(&mut self, rank: Rank);
+
+    /// Maps the memory behind a rank's key.
+    ///
+    /// # Errors
+    ///
+    /// Its own: there is no other path once all ranks have said that their memory is shared.
+    fn import(&mut self, rank: Rank, key: &RegionKey) -> Result<(RemoteRegion, Direct), Self::Error>;
+
+    /// Gives back what was imported.
+    fn release(&mut self, rank: Rank, region: RemoteRegion);
+}
+
+/// Why a collective failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Failure<E> {
+    /// The ranks called different things: here is what, by rank; `None` where it is of another version. No memory
+    /// of the caller was touched, and the group may be used again.
+    Mismatch(Vec<Option<CallSignature>>),
+    /// A rank wrote what no correct rank writes. The group must not be used again.
+    Corrupt(Rank, &'static str),
+    /// What the environment said. The group must not be used again.
+    Environment(E),
+}
+
+impl<E> From<E> for Failure<E> {
+    fn from(error: E) -> Self {
+        Self::Environment(error)
+    }
+}
+
+/// Memory of the caller, and how peers reach it where they can.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub(crate) span: Span,
+    pub(crate) share: Option<Share>,
+}
+
+/// Where memory lies in a region that peers map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    pub(crate) key: RegionKey,
+    /// First byte inside the region.
+    pub(crate) offset: usize,
+}
+
+/// A reduction and the size of its elements in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fold<'a> {
+    pub(crate) reducer: &'a Reducer,
+    pub(crate) element_size: usize,
+}
+
+/// How a rank waits before it turns to its environment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Patience {
+    /// It has a core of its own: some microseconds.
+    Spin,
+    /// Ranks share cores: not at all.
+    Yield,
+}
+
+/// Ranks that map each other's boards.
+#[derive(Debug)]
+pub(crate) struct Group {
+    boards: Boards,
+    patience: Patience,
+    imports: Imports,
+    /// How many exchanges there have been.
+    exchanges: u64,
+    /// How many rounds there have been. Equal on all ranks between calls.
+    rounds: u64,
+    /// So many rounds are known to be consumed by everyone.
+    consumed: u64,
+    /// The payloads of all lines, for folding.
+    lines: Box<[board::Payload]>,
+    /// Room for one span of each rank.
+    spans: Vec<Span>,
+    own: Allocation,
+}
+
+impl Group {
+    /// The largest element that can be reduced, in bytes, in a group of `size` ranks.
+    pub(crate) const fn largest_element(size: usize) -> usize {
+        if size == 0 { 0 } else { board::SLOT / size }
+    }
+
+    /// A group of the ranks whose boards these are, by rank; that of `rank` is `own` and as yet unused. `None` when a
+    /// board is too short, or `rank` has none.
+    ///
+    /// # Safety
+    ///
+    /// Each board is a mapping of [`BOARD_LEN`] bytes, which were zero when its owner allocated them. They stay mapped
+    /// while the group lives, and the ranks use them for this group only.
+    pub(crate) unsafe fn new(
+        rank: Rank,
+        own: Allocation,
+        mut boards: Vec<Direct>,
+        patience: Patience,
+    ) -> Option<Self> {
+        let size = boards.len();
+        *boards.get_mut(rank)? = Direct { address: own.address(), len: own.len() };
+        // SAFETY: by the contract above; our own board is kept mapped by `own`.
+        let boards: Option<Box<[_]>> =
+            boards.into_iter().map(|mapped| unsafe { Board::new(mapped) }).collect();
+        Some(Self {
+            boards: Boards::new(rank, boards?)?,
+            patience,
+            imports: Imports::new(size),
+            exchanges: 0,
+            rounds: 0,
+            consumed: 0,
+            lines: vec![board::Payload::default(); size].into(),
+            spans: Vec::with_capacity(size),
+            own,
+        })
+    }
+
+    /// Ends the group. The boards may be given back now.
+    pub(crate) fn close(mut self, environment: &mut impl Environment) -> Allocation {
+        self.imports.release_all(environment);
+        self.own
+    }
+}

@@ -1,0 +1,129 @@
+//! Reducing to one rank, and to each rank its part.
+
+use super::all_reduce::{bytes_of, first_of, pack, part};
+use super::board::{Boards, INLINE};
+use super::condition::Of;
+use super::rounds::{Cut, Flow};
+use super::{Environment, Failure, Fold, Group, Memory};
+use crate::Rank;
+use crate::buffer::Span;
+use gradwire_schema::CallSignature;
+use std::num::NonZeroU64;
+
+impl Group {
+    /// Reduces the sources of all ranks, element by element, into the destination of `root`: its source, or memory that
+    /// does not overlap it. Elsewhere there is no destination.
+    ///
+    /// # Errors
+    ///
+    /// See [`Failure`]. After `Mismatch` the destination is untouched.
+    pub(crate) fn reduce<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        source: Memory,
+        destination: Option<Span>,
+        root: Rank,
+        fold: Fold<'_>,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
+        let span = source.span;
+        let destination = destination.filter(|_| self.boards.rank() == root);
+        if span.len() <= INLINE {
+            self.exchange(call, &pack(span), environment)?;
+            if let Some(destination) = destination {
+                self.fold_lines(0..span.len(), destination, fold);
+            }
+            return Ok(());
+        }
+        let cut = Cut::new(span.len() / fold.element_size.max(1), fold.element_size, 1);
+        let flow = Flow { rounds: cut.rounds(), stagers: Of::AllBut(root), consumers: Of::Only(root) };
+        let piece = |span: Span, round: usize| bytes_of(span, cut.range(round), fold.element_size);
+        let mut stage = |round: usize, slot: Span| slot.copy_from(piece(span, round));
+        let opening = self.open(call, Self::share(&source), &flow, &mut stage, environment)?;
+        let ranks = NonZeroU64::new(self.boards.size() as u64);
+        let mut spans = std::mem::take(&mut self.spans);
+        let result = if opening.is_shared {
+            let mapped = match destination {
+                Some(destination) => self.map_shared(span, &mut spans, environment).map(|()| {
+                    fold.reducer.fold(&spans, destination, ranks);
+                }),
+                None => Ok(()),
+            };
+            mapped.and_then(|()| self.barrier(call, environment))
+        } else {
+            let mut consume = |boards: &Boards, round: u64, index: usize| {
+                let Some(destination) = destination else { return };
+                let own = piece(span, index);
+                spans.clear();
+                spans.extend(boards.all().iter().enumerate().map(|(rank, board)| {
+                    if rank == root { own } else { first_of(board.slot(round), own.len()) }
+                }));
+                fold.reducer.fold(&spans, piece(destination, index), ranks);
+            };
+            self.flow(&flow, &opening, &mut stage, &mut consume, environment)
+        };
+        self.spans = spans;
+        result
+    }
+
+    /// Reduces the sources of all ranks, element by element; rank `r` gets the `r`-th of as many equal parts as there are
+    /// ranks. The destination is the own part of the source, or memory that does not overlap it.
+    ///
+    /// # Errors
+    ///
+    /// See [`Failure`]. After `Mismatch` the destination is untouched.
+    pub(crate) fn reduce_scatter<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        source: Memory,
+        destination: Span,
+        fold: Fold<'_>,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
+        let span = source.span;
+        let (rank, size) = (self.boards.rank(), self.boards.size());
+        let len = destination.len();
+        if span.len() <= INLINE {
+            self.exchange(call, &pack(span), environment)?;
+            self.fold_lines(rank * len..(rank + 1) * len, destination, fold);
+            return Ok(());
+        }
+        // A round stages a piece of each part, one behind the other.
+        let cut = Cut::new(len / fold.element_size.max(1), fold.element_size, size);
+        let stride = cut.longest() * fold.element_size;
+        let flow = Flow { rounds: cut.rounds(), stagers: Of::All, consumers: Of::All };
+        let block = |rank: Rank| part(span, rank * len..(rank + 1) * len);
+        let piece = |span: Span, round: usize| bytes_of(span, cut.range(round), fold.element_size);
+        let mut stage = |round: usize, slot: Span| {
+            for other in (0..size).filter(|other| *other != rank) {
+                part(slot, other * stride..(other + 1) * stride).copy_from(piece(block(other), round));
+            }
+        };
+        let opening = self.open(call, Self::share(&source), &flow, &mut stage, environment)?;
+        let ranks = NonZeroU64::new(size as u64);
+        let mut spans = std::mem::take(&mut self.spans);
+        let result = if opening.is_shared {
+            let mapped = self.map_shared(span, &mut spans, environment).map(|()| {
+                spans.iter_mut().for_each(|span| *span = part(*span, rank * len..(rank + 1) * len));
+                fold.reducer.fold(&spans, destination, ranks);
+            });
+            mapped.and_then(|()| self.barrier(call, environment))
+        } else {
+            let mut consume = |boards: &Boards, round: u64, index: usize| {
+                let own = piece(block(rank), index);
+                spans.clear();
+                spans.extend(boards.all().iter().enumerate().map(|(other, board)| {
+                    if other == rank {
+                        own
+                    } else {
+                        part(board.slot(round), rank * stride..rank * stride + own.len())
+                    }
+                }));
+                fold.reducer.fold(&spans, piece(destination, index), ranks);
+            };
+            self.flow(&flow, &opening, &mut stage, &mut consume, environment)
+        };
+        self.spans = spans;
+        result
+    }
+}
