@@ -24,21 +24,7 @@ pub const MAX_RANKS: usize = 1 << 16;
 /// [`Config::from_environment`] reads the environment once; a program that wants something else assigns the
 /// field afterwards. So what the program says outranks the environment, which outranks the default.
 ///
-/// | variable | field | values | default |
-/// | --- | --- | --- | --- |
-/// | `GRADWIRE_LOG` | [`log`](Self::log) | `off`, `error`, `warn`, `info`, `debug`, `trace` | nothing is installed |
-/// | `GRADWIRE_TIMEOUT` | [`timeout`](Self::timeout) | a duration: `500ms`, `30s`, `5m`, `1h` | `5m` |
-/// | `GRADWIRE_START_TIMEOUT` | [`start_timeout`](Self::start_timeout) | a duration | `60s` |
-/// | `GRADWIRE_TRANSPORT` | [`transport`](Self::transport) | `auto`, `shm`, `tcp` | `auto` |
-/// | `GRADWIRE_INTERFACE` | [`interfaces`](Self::interfaces) | names and networks: `eth0,10.0.0.0/8` | all |
-/// | `GRADWIRE_PORT_RANGE` | [`port_range`](Self::port_range) | a port or a range within 0..65535: `29500-29540`; `0` is any | any |
-/// | `GRADWIRE_TUNE` | [`tune`](Self::tune) | see `select` | measured |
-/// | `GRADWIRE_SECRET_FILE` | [`secret_file`](Self::secret_file) | a file that only its owner may read | none |
-/// | `GRADWIRE_RANK` | [`rank`](Self::rank) | 0 to size - 1 | from the launcher |
-/// | `GRADWIRE_SIZE` | [`size`](Self::size) | 1 to 65536 | from the launcher |
-/// | `GRADWIRE_LOCAL_RANK` | [`local_rank`](Self::local_rank) | 0 to local size - 1 | from the launcher |
-/// | `GRADWIRE_LOCAL_SIZE` | [`local_size`](Self::local_size) | 1 to size | from the launcher |
-/// | `GRADWIRE_ADDRESS` | [`address`](Self::address) | `host:port`, or `unix:NAME` within one host | from the launcher |
+#[doc = include_str!("config/variables.md")]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {

@@ -132,3 +132,12 @@ fn values_of_variables_are_not_in_the_debug_output() {
     let config = config(&[("SLURM_JOB_ID", "visible"), ("GRADWIRE_TUNE", "x")]).unwrap();
     assert!(!format!("{:?}", config.environment).contains("visible"));
 }
+
+#[test]
+fn the_documented_table_has_every_variable_and_no_other() {
+    let table = include_str!("variables.md");
+    let documented: Vec<&str> =
+        table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let (_, settings) = VARIABLES.split_last().unwrap();
+    assert_eq!(documented, settings);
+}
