@@ -1,7 +1,7 @@
 //! Runs one of the benches.
 
 use clap::{Parser, Subcommand};
-use gradwire_bench::{kernels, wire};
+use gradwire_bench::{all_reduce, kernels, wire};
 
 #[derive(Parser)]
 #[command(about = "Performance tables of Gradwire")]
@@ -12,6 +12,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Bench {
+    /// All-reduce beside Open MPI.
+    AllReduce(all_reduce::Options),
     /// Encoding and decoding beside rkyv, FlatBuffers, bincode and prost.
     Wire {
         /// Comma-separated values instead of a table.
@@ -28,6 +30,7 @@ enum Bench {
 
 fn main() -> std::io::Result<()> {
     match Arguments::parse().bench {
+        Bench::AllReduce(options) => all_reduce::run(&options),
         Bench::Wire { csv } => wire::run(csv),
         Bench::Kernels { csv } => kernels::run(csv),
     }
