@@ -23,13 +23,13 @@ pub(crate) struct Connection {
     said: Instant,
     /// Whether it stands in the list of those with output.
     pub(crate) listed: bool,
-    /// Whether the poll set watches for room to write.
-    watched: bool,
+    watching: Interest,
     /// Writing has failed. What the other side said before it went is still to be read.
     broken: Option<Errno>,
 }
 
 impl Connection {
+    /// Over a stream that the poll set watches for something to read.
     pub(crate) fn new(stream: Stream, limits: &Limits, now: Instant) -> Self {
         let incoming = Incoming::new(limits);
         Self {
@@ -39,7 +39,7 @@ impl Connection {
             heard: now,
             said: now,
             listed: false,
-            watched: false,
+            watching: Interest::Read,
             broken: None,
         }
     }
@@ -107,18 +107,24 @@ impl Connection {
         self.heard = clock::after(self.heard, deaf);
     }
 
-    /// Has the poll set watch for room to write, or no longer.
-    pub(crate) fn watch_for_room(&mut self, watch: bool, slot: u32, poll: &Poll) {
-        if watch != self.watched {
-            let interest = if watch { Interest::Both } else { Interest::Read };
-            // A refusal leaves it unwatched, and the next turn writes without being told.
-            let changed = poll.change(&self.stream, Source::Peer(slot), interest).is_ok();
-            self.watched = watch && changed;
+    /// Has the poll set watch for something. `false`: it refused, and watches for nothing or what it did before.
+    pub(crate) fn watch(&mut self, interest: Interest, slot: u32, poll: &Poll) -> bool {
+        let source = Source::Peer(slot);
+        let result = match (self.watching, interest) {
+            (before, after) if before == after => return true,
+            (Interest::Nothing, _) => poll.add(&self.stream, source, interest),
+            (_, Interest::Nothing) => poll.remove(&self.stream),
+            _ => poll.change(&self.stream, source, interest),
+        };
+        if result.is_ok() {
+            self.watching = interest;
         }
+        result.is_ok()
     }
 
-    pub(crate) fn is_watched(&self) -> bool {
-        self.watched
+    /// What the poll set watches for.
+    pub(crate) fn watching(&self) -> Interest {
+        self.watching
     }
 
     pub(crate) fn is_broken(&self) -> bool {

@@ -7,6 +7,7 @@ use crate::dial::Dialled;
 use crate::door::Caller;
 use crate::peers::{Entry, State};
 use crate::poll::{Interest, Source};
+use crate::progress::FEW;
 use crate::socket::Stream;
 use crate::transport::{LIMITS, Tcp};
 use gradwire_transport::frame::Frame;
@@ -25,6 +26,9 @@ impl Tcp {
     pub(crate) fn tick(&mut self, now: Instant, events: &mut Events) {
         self.timers.stale = false;
         self.door.tick(now, &self.shared);
+        if self.peers.len() > FEW {
+            self.watch_unwatched();
+        }
         let mut next = self.door.due();
         for slot in self.peers.slots() {
             let due = self.tick_peer(slot, now, events);

@@ -83,6 +83,10 @@ impl Poll {
         epoll::modify(&self.0, fd, epoll::EventData::new_u64(source.encode()), interest.into())
     }
 
+    pub(crate) fn remove(&self, fd: &impl AsFd) -> Result<(), Errno> {
+        epoll::delete(&self.0, fd)
+    }
+
     /// Appends what is ready now to `ready`, without waiting; at most [`BATCH`](Self::BATCH), the rest next time.
     pub(crate) fn look(&self, ready: &mut Vec<Ready>) -> Result<(), Errno> {
         let mut space = [const { MaybeUninit::uninit() }; Self::BATCH];

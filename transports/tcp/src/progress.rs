@@ -1,15 +1,22 @@
 //! How [`Tcp`] moves: write, look, read, check the clock.
+//!
+//! With few peers every turn tries to read each socket: one system call less than asking the poll set first. As
+//! long as the caller does not sleep the sockets are not even in the set, because the set makes each arrival dearer;
+//! [`prepare_sleep`](gradwire_transport::Transport::prepare_sleep) puts them in. With many peers they are always
+//! in, and only those that are ready cost anything.
 
+use crate::connection::Connection;
 use crate::incoming::Surroundings;
 use crate::peers::State;
-use crate::poll::{Ready, Source};
+use crate::poll::{Interest, Ready, Source};
 use crate::transport::{LIMITS, Tcp};
 use gradwire_transport::{Activity, Event, Events, TransportError};
 use std::time::Instant;
 
 /// Up to this many peers their sockets are read without asking the poll set whether that is worth while.
-const FEW: usize = 4;
-/// How often the poll set is looked at while all is quiet and the peers are few: for callers at the door.
+pub(crate) const FEW: usize = 4;
+/// After so many turns without sleep, and each time again, the poll set is looked at all the same: for callers at the
+/// door.
 const GLANCE: u32 = 64;
 
 impl Tcp {
@@ -21,6 +28,9 @@ impl Tcp {
         let few = self.peers.len() <= FEW;
         let mut moved = !self.pending.is_empty() && self.write_pending(now, events, few);
         if !few || self.should_look() {
+            if few && self.timers.unseen >= GLANCE {
+                self.watch_all(|_| Interest::Nothing);
+            }
             moved |= self.look(now, events)?;
         }
         if few {
@@ -46,14 +56,29 @@ impl Tcp {
         }
     }
 
-    /// Has the poll set watch for room to write, wherever there is something to write.
-    pub(crate) fn arm_pending(&mut self) {
-        for slot in &self.pending {
-            let entry = self.peers.get_mut(*slot);
+    /// Has the poll set watch all connections for what they are waiting for.
+    pub(crate) fn watch_waiting(&mut self) -> bool {
+        self.watch_all(|connection| if connection.has_output() { Interest::Both } else { Interest::Read })
+    }
+
+    /// Has the poll set watch connections that it does not watch yet.
+    pub(crate) fn watch_unwatched(&mut self) {
+        self.watch_all(|connection| match connection.watching() {
+            Interest::Nothing => Interest::Read,
+            watching => watching,
+        });
+    }
+
+    /// Has the poll set watch each connection. `false`: it refused some.
+    fn watch_all(&mut self, interest: impl Fn(&Connection) -> Interest) -> bool {
+        let mut all = true;
+        for slot in self.peers.slots() {
+            let entry = self.peers.get_mut(slot);
             if let Some(connection) = entry.and_then(|entry| entry.state.connection_mut()) {
-                connection.watch_for_room(true, *slot, &self.shared.poll);
+                all &= connection.watch(interest(connection), slot, &self.shared.poll);
             }
         }
+        all
     }
 
     fn should_look(&mut self) -> bool {
@@ -84,7 +109,7 @@ impl Tcp {
                 Some(connection) if connection.has_output() => {
                     // With few peers the next turn tries again; many are not worth a system call each.
                     if !few {
-                        connection.watch_for_room(true, slot, &self.shared.poll);
+                        connection.watch(Interest::Both, slot, &self.shared.poll);
                     }
                     index += 1;
                 }
@@ -103,12 +128,12 @@ impl Tcp {
     fn write(&mut self, slot: u32, now: Instant, events: &mut Events, told: bool) -> bool {
         let Some(entry) = self.peers.get_mut(slot) else { return false };
         let Some(connection) = entry.state.connection_mut() else { return false };
-        if connection.is_watched() && !told {
+        if connection.watching() == Interest::Both && !told {
             return false;
         }
         let moved = connection.write(now, &self.regions, &mut self.done);
-        if !connection.has_output() {
-            connection.watch_for_room(false, slot, &self.shared.poll);
+        if connection.watching() == Interest::Both && !connection.has_output() {
+            connection.watch(Interest::Read, slot, &self.shared.poll);
         }
         events.extend(self.done.drain(..).map(Event::Done));
         self.say_farewell(slot, now, events);

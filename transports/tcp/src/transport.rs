@@ -257,8 +257,7 @@ impl Transport for Tcp {
             return false;
         }
         self.timers.watchful = true;
-        self.arm_pending();
-        true
+        self.watch_waiting()
     }
 }
 
