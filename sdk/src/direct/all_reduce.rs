@@ -96,6 +96,10 @@ impl Group {
     }
 
     /// The same inside the slots, round by round. `take` copies a result out of our slot.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a round needs lives in different places of the caller"
+    )]
     fn push_in_rounds<E: Environment>(
         &mut self,
         cut: &Cut,

@@ -134,7 +134,10 @@ pub(crate) struct Group {
 impl Group {
     /// The largest element that can be reduced, in bytes, in a group of `size` ranks.
     pub(crate) const fn largest_element(size: usize) -> usize {
-        if size == 0 { 0 } else { board::SLOT / size }
+        match board::SLOT.checked_div(size) {
+            Some(largest) => largest,
+            None => 0,
+        }
     }
 
     /// A group of the ranks whose boards these are, by rank; that of `rank` is `own` and as yet unused. `None` when a
