@@ -143,28 +143,34 @@ impl Door {
     }
 
     fn admit(&mut self, stream: Stream, now: Instant, shared: &Shared) {
-        let index = self.free_slot(now, shared);
+        self.make_room(now, shared);
+        let free = self.strangers.iter().position(Option::is_none);
+        let index = free.unwrap_or(self.strangers.len());
         if shared.poll.add(&stream, Source::Stranger(index as u32), Interest::Read).is_err() {
             return;
         }
         let deadline = clock::after(now, shared.config.handshake_timeout);
-        self.strangers[index] =
-            Some(Stranger { stream, handshake: Handshake::listen(), deadline, proven: None });
+        let stranger = Some(Stranger { stream, handshake: Handshake::listen(), deadline, proven: None });
+        match free {
+            Some(index) => self.strangers[index] = stranger,
+            None => self.strangers.push(stranger),
+        }
     }
 
-    /// A free place, made by sending away the one who has been there longest if it must be.
-    fn free_slot(&mut self, now: Instant, shared: &Shared) -> usize {
-        if let Some(index) = self.strangers.iter().position(Option::is_none) {
-            return index;
+    /// Sends away the one who has been there longest if there are too many. Members of the job do not count.
+    fn make_room(&mut self, now: Instant, shared: &Shared) {
+        let has_secret = shared.config.secret.is_some();
+        let half_open = |stranger: &Option<Stranger>| {
+            let stranger = stranger.as_ref().filter(|stranger| !has_secret || stranger.proven.is_none());
+            stranger.map(|stranger| stranger.deadline)
+        };
+        if self.strangers.iter().filter_map(half_open).count() < shared.config.half_open.max(1) {
+            return;
         }
-        if self.strangers.len() < shared.config.half_open.max(1) {
-            self.strangers.push(None);
-            return self.strangers.len() - 1;
+        let deadlines = self.strangers.iter().map(half_open).enumerate();
+        if let Some((_, oldest)) = deadlines.filter_map(|(index, at)| at.map(|at| (at, index))).min() {
+            self.send_away(oldest, Failure::Broken(Errno::CONNABORTED), now);
         }
-        let age = |index: &usize| self.strangers[*index].as_ref().map(|s| (s.proven.is_some(), s.deadline));
-        let oldest = (0..self.strangers.len()).min_by_key(age).unwrap_or_default();
-        self.send_away(oldest, Failure::Broken(Errno::CONNABORTED), now);
-        self.free_slot(now, shared)
     }
 
     /// Takes a stranger out, and its place away when it is the last.
@@ -192,24 +198,33 @@ impl Door {
             stranger.handshake.reject(refusal);
             let _ = stranger.stream.write(stranger.handshake.output());
         }
-        if self.next_log.is_some_and(|next| now < next) {
+        if self.may_log(now) {
+            tracing::debug!(?failure, more = self.unlogged, "sent a caller away");
+            self.unlogged = 0;
+        } else {
             self.unlogged += 1;
-            return;
         }
-        self.next_log = Some(clock::after(now, LOG_INTERVAL));
-        tracing::debug!(?failure, more = self.unlogged, "sent a caller away");
-        self.unlogged = 0;
+    }
+
+    fn may_log(&mut self, now: Instant) -> bool {
+        let may = self.next_log.is_none_or(|next| now >= next);
+        if may {
+            self.next_log = Some(clock::after(now, LOG_INTERVAL));
+        }
+        may
     }
 
     fn shut(&mut self, now: Instant, shared: &Shared) {
-        tracing::warn!("no file descriptors left to let peers in: raise the limit with `ulimit -n`");
+        if self.may_log(now) {
+            tracing::warn!("no file descriptors left to let peers in: raise the limit with `ulimit -n`");
+        }
         self.shut_until = Some(clock::after(now, PAUSE));
         self.watch(Interest::Nothing, shared);
     }
 
     fn watch(&self, interest: Interest, shared: &Shared) {
         for (index, listener) in self.listeners.sockets.iter().enumerate() {
-            // Failing costs time, not truth: an unwatched door is watched again, a watched one reports again.
+            // To change what is in the set takes no memory, and so does not fail.
             let _ = shared.poll.change(listener, Source::Listener(index as u32), interest);
         }
     }

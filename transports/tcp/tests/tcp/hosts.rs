@@ -220,7 +220,7 @@ fn a_pulled_cable_is_noticed_in_time() {
             }
             run_until(&mut end, |end| !lost(end).is_empty());
             let took = cut.elapsed();
-            assert!(took < Duration::from_secs(6), "after {took:?}");
+            assert!(took < Duration::from_secs(15), "after {took:?}");
             assert!(
                 matches!(lost(&end)[..], [LossReason::Silent(_) | LossReason::Broken { .. }]),
                 "{:?}",

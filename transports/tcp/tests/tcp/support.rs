@@ -34,7 +34,11 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     pub(crate) fn new(config: TcpConfig) -> Self {
-        Self { tcp: Tcp::new(config).expect("an endpoint"), happened: Vec::new(), events: Events::new() }
+        Self::over(Tcp::new(config).expect("an endpoint"))
+    }
+
+    pub(crate) fn over(tcp: Tcp) -> Self {
+        Self { tcp, happened: Vec::new(), events: Events::new() }
     }
 
     pub(crate) fn turn(&mut self, now: Instant) -> Activity {
