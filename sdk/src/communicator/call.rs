@@ -10,6 +10,9 @@ use gradwire_schema::{CallSignature, Equivalence, InvalidValue, MismatchTable, P
 use std::num::NonZeroU64;
 use std::time::Instant;
 
+/// Where a signature's bucket carries the determinism: buckets are numbered from 1, and never come so far.
+const DETERMINISM_SHIFT: u32 = 56;
+
 /// A reduction in the terms of plans and executors.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
@@ -37,7 +40,9 @@ impl Communicator {
     }
 
     /// Counts a call and gives it its start.
-    pub(crate) fn begin(&self, signature: CallSignature) -> Begin {
+    pub(crate) fn begin(&self, mut signature: CallSignature) -> Begin {
+        // Ranks that ask for different determinism would choose different algorithms.
+        signature.bucket |= (self.determinism.get() as u64) << DETERMINISM_SHIFT;
         Begin {
             group: self.id,
             sequence: self.calls.next(),

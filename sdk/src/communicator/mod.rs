@@ -26,6 +26,17 @@ use std::time::Duration;
 /// A communicator may be sent to another thread, but not shared: two threads cannot interleave collectives on one. A
 /// [`duplicate`](Self::duplicate) for each thread is independent of the others.
 ///
+/// ```
+/// fn sent<T: Send>() {}
+/// sent::<gradwire::Communicator>();
+/// sent::<gradwire::Request<f32>>();
+/// ```
+///
+/// ```compile_fail
+/// fn shared<T: Sync>() {}
+/// shared::<gradwire::Communicator>();
+/// ```
+///
 /// Every call has a deadline, the [`timeout`](Self::timeout). All ranks must make the same calls: the
 /// signatures are compared before a byte of a buffer is written, and where they differ all ranks get
 /// [`Error::Mismatch`](crate::Error::Mismatch), their buffers are untouched, and the communicator remains usable. After any
