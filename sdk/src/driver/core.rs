@@ -1,11 +1,13 @@
 //! What is behind the driver's lock: the engine, the transports, and the results nobody has fetched yet.
 
+use super::crank::Alarms;
 use super::wires::Wires;
 use crate::Error;
 use crate::engine::{Engine, Key, Outcome};
 use gradwire_transport::{Activity, Event, EventRef, Events};
 use std::any::Any;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
@@ -17,6 +19,8 @@ pub(crate) struct Core {
     events: Events,
     results: HashMap<Key, Result<Outcome, Error>>,
     wakers: HashMap<Key, Waker>,
+    /// Tasks to be woken once the core is free.
+    pub(super) alarms: Arc<Alarms>,
     /// Operations whose results nobody wants, with what must live until they have ended.
     detached: HashMap<Key, Box<dyn Any + Send>>,
     /// A transport broke as a whole.
@@ -31,6 +35,7 @@ impl Core {
             events: Events::new(),
             results: HashMap::new(),
             wakers: HashMap::new(),
+            alarms: Arc::default(),
             detached: HashMap::new(),
             broken: None,
         }
@@ -73,7 +78,7 @@ impl Core {
             }
             self.results.insert(key, result);
             if let Some(waker) = self.wakers.remove(&key) {
-                waker.wake();
+                self.alarms.set(waker);
             }
         }
     }

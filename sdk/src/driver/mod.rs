@@ -6,6 +6,7 @@
 //! caller does: timers, heartbeats, futures and answers to peers go on during long computation, at no cost.
 
 mod core;
+mod crank;
 mod ledger;
 mod patience;
 mod service;
@@ -13,17 +14,19 @@ mod sleeper;
 mod wires;
 
 pub(crate) use self::core::Core;
+pub(crate) use crank::Crank;
 pub(crate) use ledger::Ledger;
 pub(crate) use patience::{Next, Patience};
 pub(crate) use wires::{Route, Wires};
 
 use crate::Result;
 use crate::engine::{Begin, Key, Outcome, Process, Work};
+use crank::Alarms;
 use gradwire_transport::Activity;
 use sleeper::Sleeper;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -42,6 +45,7 @@ pub(crate) struct Driver {
 #[derive(Debug)]
 pub(crate) struct Shared {
     core: Mutex<Core>,
+    alarms: Arc<Alarms>,
     /// Rung when the crank is free, or somebody's operation may have ended.
     handed: Condvar,
     sleeper: Sleeper,
@@ -59,6 +63,7 @@ impl Driver {
     pub(crate) fn new(core: Core, crowded: bool, with_service: bool) -> Result<Self> {
         let sleeper = Sleeper::new(&core.wires)?;
         let shared = Arc::new(Shared {
+            alarms: core.alarms.clone(),
             core: Mutex::new(core),
             handed: Condvar::new(),
             sleeper,
@@ -105,9 +110,9 @@ impl Drop for Driver {
 }
 
 impl Shared {
-    /// The crank. A thread that panicked while turning it left nothing half done that matters more than the panic.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The crank.
+    pub(crate) fn lock(&self) -> Crank<'_> {
+        Crank::take(&self.core, &self.alarms)
     }
 
     /// Starts an operation. Whoever drives next goes on with it.
@@ -200,11 +205,7 @@ impl Shared {
     }
 
     /// Sleeps until there may be something to do, but not beyond `limit`.
-    pub(crate) fn sleep<'a>(
-        &'a self,
-        mut core: MutexGuard<'a, Core>,
-        limit: Option<Instant>,
-    ) -> MutexGuard<'a, Core> {
+    pub(crate) fn sleep<'a>(&'a self, mut core: Crank<'a>, limit: Option<Instant>) -> Crank<'a> {
         let deadline = core.deadline().into_iter().chain(limit).min();
         if !self.sleeper.claim() {
             // Somebody sleeps on the transports already: the service thread makes room at once.
@@ -213,9 +214,9 @@ impl Shared {
             self.waiting.fetch_add(1, Ordering::Relaxed);
             let timeout =
                 deadline.map_or(Duration::from_secs(1), |at| at.saturating_duration_since(Instant::now()));
-            let (guard, _) = self.handed.wait_timeout(core, timeout).unwrap_or_else(PoisonError::into_inner);
+            core = core.wait(&self.handed, timeout);
             self.waiting.fetch_sub(1, Ordering::Relaxed);
-            return guard;
+            return core;
         }
         if core.prepare_sleep() {
             drop(core);

@@ -3,8 +3,8 @@
 use super::Shared;
 use crate::{Error, Result};
 use gradwire_transport::Activity;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ fn serve(shared: &Shared) {
     while !shared.stop.load(Ordering::SeqCst) {
         let busy_callers = shared.callers.load(Ordering::Relaxed) > 0;
         if busy_callers || !shared.sleeper.claim_for_service() {
-            core = shared.handed.wait_timeout(core, ASIDE).unwrap_or_else(PoisonError::into_inner).0;
+            core = core.wait(&shared.handed, ASIDE);
             continue;
         }
         if core.turn(Instant::now()) == Activity::Idle
