@@ -93,6 +93,9 @@ impl Tcp {
         let door = Door::new(listeners, &shared)
             .map_err(|errno| BindError::system("epoll_ctl", errno.raw_os_error()))?;
         tracing::debug!(id = ?here.id, listening = ?here.candidates, "tcp endpoint open");
+        if shared.config.secret.is_none() {
+            tracing::info!("tcp connections are not authenticated: there is no job secret");
+        }
         Ok(Self {
             shared,
             door,
