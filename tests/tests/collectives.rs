@@ -122,6 +122,20 @@ fn messages(over: Over) {
                 comm.send(&values(rank, count), 0, 5).unwrap();
             }
         }
+        // Too long, and of another type, short and long: refused, and the sender is not held up.
+        for count in [2, 100_000] {
+            if rank == 0 {
+                let mut short = vec![7.0_f32; count - 1];
+                assert!(matches!(comm.recv(&mut short, 1, 8).unwrap_err(), Error::Misuse(_)));
+                assert!(short.iter().all(|value| *value == 7.0));
+                let mut other = vec![7_u32; count];
+                assert!(matches!(comm.recv(&mut other, 1, 8).unwrap_err(), Error::Misuse(_)));
+                assert!(other.iter().all(|value| *value == 7));
+            } else if rank == 1 {
+                comm.send(&values(rank, count), 0, 8).unwrap();
+                comm.send(&values(rank, count), 0, 8).unwrap();
+            }
+        }
         comm.send(&[rank as u64], rank, 1).unwrap();
         let mut own = [0_u64];
         comm.recv(&mut own, rank, 1).unwrap();

@@ -1,7 +1,7 @@
 //! What transports report, sorted to the operations it belongs to.
 
 use super::group::GroupId;
-use super::message::{Body, Envelope, POINT_TO_POINT, Pattern, SendingState};
+use super::message::{Body, Envelope, POINT_TO_POINT, Pattern, REFUSED, SendingState};
 use super::port::{Port, Process};
 use super::transfer::{Breach, Opening};
 use super::{Engine, Key, Letter};
@@ -158,7 +158,9 @@ impl Engine {
         if outgoing.peer != process {
             return Err(Breach("it answered a message that was not for it"));
         }
-        if header.kind == FrameKind::Credit {
+        if header.kind == FrameKind::Credit && header.offset == REFUSED {
+            outgoing.close(port);
+        } else if header.kind == FrameKind::Credit {
             outgoing.credit(header.offset)?;
         } else {
             let opening = Opening::decode(payload).ok_or(Breach("its region key is cut off"))?;

@@ -15,6 +15,9 @@ use gradwire_transport::Token;
 /// Marks the sequence numbers of point-to-point transfers: the rest is the sender's operation.
 pub(crate) const POINT_TO_POINT: u64 = 1 << 63;
 
+/// What a receiver grants that does not want a message: the sender is done with it.
+pub(crate) const REFUSED: u64 = u64::MAX;
+
 /// Whose message a receive takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pattern {
@@ -130,10 +133,13 @@ pub(crate) struct Matched {
     pub(crate) kind: u64,
     incoming: Incoming,
     announced: Option<u64>,
+    /// Announced, and not wanted.
+    refused: bool,
 }
 
 impl Receiving {
-    /// Whether the message fits, in type and length. One that does not is read and forgotten.
+    /// Whether the message fits, in type and length. One that does not is forgotten, and never sent if it only
+    /// announced itself.
     pub(crate) fn fits(&self) -> bool {
         self.matched
             .as_ref()
@@ -150,7 +156,7 @@ impl Receiving {
             Body::Announced(sequence) => Some(sequence),
         };
         let Envelope { source, tag, len, kind, .. } = envelope;
-        self.matched = Some(Matched { source, tag, len, kind, incoming, announced });
+        self.matched = Some(Matched { source, tag, len, kind, incoming, announced, refused: false });
         Ok(())
     }
 
@@ -165,6 +171,13 @@ impl Receiving {
         let fits = self.fits();
         let Some(matched) = &mut self.matched else { return };
         let target = if fits { self.span.part(0..matched.len) } else { None };
+        if let (Some(sequence), false) = (matched.announced, fits) {
+            header.kind = FrameKind::Credit;
+            (header.sequence, header.offset) = (sequence, REFUSED);
+            outbox.push(Letter { to: matched.incoming.peer, bytes: header.encode().to_vec() });
+            matched.refused = true;
+            return;
+        }
         if let Some(sequence) = matched.announced
             && !matched.incoming.is_open()
             && !matched.incoming.is_over()
@@ -208,7 +221,7 @@ impl Receiving {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.matched.as_ref().is_some_and(|matched| matched.incoming.is_over())
+        self.matched.as_ref().is_some_and(|matched| matched.refused || matched.incoming.is_over())
     }
 
     pub(crate) fn close(&mut self, port: &mut dyn Port, slots: &mut Slots) {
