@@ -51,13 +51,12 @@ impl Reducer {
         let Some((first, others)) = destinations.split_first() else { return };
         debug_assert!(sources.iter().chain(others).all(|span| span.len() == first.len()));
         match self {
-            Self::Kernel(kernel) => with_addresses(sources, |sources| {
-                with_addresses(destinations, |destinations| {
+            Self::Kernel(kernel) => with_pointers(sources, const_pointer, |sources| {
+                with_pointers(destinations, mut_pointer, |destinations| {
                     let count = first.len() / kernel.element_size();
-                    // SAFETY: the spans are valid by their own contract and `count` elements fit into each; a destination
-                    // is a source exactly or distinct memory of the operation. The two pointer types differ in
-                    // constness alone.
-                    unsafe { kernel.fold(as_const(sources), destinations, count, contributions) };
+                    // SAFETY: the spans are valid by their own contract and `count` elements fit into each; a
+                    // destination is a source exactly or distinct memory of the operation.
+                    unsafe { kernel.fold(sources, destinations, count, contributions) };
                 });
             }),
             Self::Staged(staged) => {
@@ -68,21 +67,24 @@ impl Reducer {
     }
 }
 
-/// The addresses of spans: few in nearly every call; the spill keeps any number right.
-fn with_addresses<R>(spans: &[Span], use_them: impl FnOnce(&[*mut u8]) -> R) -> R {
-    let mut few = [std::ptr::null_mut(); 16];
+/// The pointers of spans: few in nearly every call; the spill keeps any number right.
+fn with_pointers<P: Copy, R>(spans: &[Span], pointer: fn(&Span) -> P, use_them: impl FnOnce(&[P]) -> R) -> R {
+    let mut few = [pointer(&Span::EMPTY); 8];
     match few.get_mut(..spans.len()) {
         Some(few) => {
-            few.iter_mut().zip(spans).for_each(|(to, from)| *to = from.address().as_ptr());
+            few.iter_mut().zip(spans).for_each(|(to, span)| *to = pointer(span));
             use_them(few)
         }
-        None => use_them(&spans.iter().map(|span| span.address().as_ptr()).collect::<Vec<_>>()),
+        None => use_them(&spans.iter().map(pointer).collect::<Vec<_>>()),
     }
 }
 
-fn as_const(pointers: &[*mut u8]) -> &[*const u8] {
-    // SAFETY: `*mut T` and `*const T` have the same layout, and both are plain values.
-    unsafe { std::slice::from_raw_parts(pointers.as_ptr().cast(), pointers.len()) }
+fn const_pointer(span: &Span) -> *const u8 {
+    span.address().as_ptr().cast_const()
+}
+
+fn mut_pointer(span: &Span) -> *mut u8 {
+    span.address().as_ptr()
 }
 
 /// A fold that copies its sources to private memory first.

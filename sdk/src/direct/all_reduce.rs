@@ -2,7 +2,7 @@
 
 use super::board::{Boards, Counter, INLINE, Payload, SLOT};
 use super::condition::Of;
-use super::rounds::{Cut, Flow};
+use super::rounds::{Cut, Flow, Opening};
 use super::{Environment, Failure, Fold, Group, Memory};
 use crate::buffer::Span;
 use crate::partition::partition_aligned;
@@ -46,37 +46,37 @@ impl Group {
         let mut stage = |round: usize, slot: Span| slot.copy_from(part(source_span, round));
         // What is reduced somewhere else than it came from cannot be pushed into.
         let in_place = source_span.address() == destination.address();
-        let share = Self::share(&source).filter(|_| in_place);
+        let share = self.share(&source).filter(|_| in_place);
         let opening = self.open(call, share, &flow, &mut stage, environment)?;
+        if opening.is_shared {
+            return self.push(call, source_span, fold, environment);
+        }
+        if !everything {
+            return self.push_in_rounds(&cut, [source_span, destination], fold, &opening, environment);
+        }
         let mut spans = std::mem::take(&mut self.spans);
-        let result = if opening.is_shared {
-            self.push(call, source_span, fold, &mut spans, environment)
-        } else if everything {
-            let ranks = NonZeroU64::new(self.boards.size() as u64);
-            let mut consume = |boards: &Boards, round: u64, index: usize| {
-                let own = part(source_span, index);
-                spans.clear();
-                spans.extend(boards.all().iter().enumerate().map(|(rank, board)| {
-                    if rank == boards.rank() { own } else { first_of(board.slot(round), own.len()) }
-                }));
-                fold.reducer.fold(&spans, part(destination, index), ranks);
-            };
-            self.flow(&flow, &opening, &mut stage, &mut consume, environment)
-        } else {
-            let mut take = |index: usize, slot: Span| part(destination, index).copy_from(slot);
-            self.push_in_rounds(&cut, fold, &opening, &mut stage, &mut take, &mut spans, environment)
+        let ranks = NonZeroU64::new(self.boards.size() as u64);
+        let mut consume = |boards: &Boards, round: u64, index: usize| {
+            let own = part(source_span, index);
+            spans.clear();
+            spans.extend(boards.all().iter().enumerate().map(|(rank, board)| {
+                if rank == boards.rank() { own } else { first_of(board.slot(round), own.len()) }
+            }));
+            fold.reducer.fold(&spans, part(destination, index), ranks);
         };
+        let result = self.flow(&flow, &opening, &mut stage, &mut consume, environment);
         self.spans = spans;
         result
     }
 
     /// Folds part `range` of the payloads of all lines.
     pub(super) fn fold_lines(&mut self, range: Range<usize>, destination: Span, fold: Fold<'_>) {
-        for (payload, board) in self.lines.iter_mut().zip(self.boards.all()) {
-            *payload = board.payload(self.exchanges);
-        }
+        let words = range.end.div_ceil(size_of::<u64>());
         self.spans.clear();
-        self.spans.extend(self.lines.iter_mut().map(|payload| part(line_span(payload), range.clone())));
+        for (payload, board) in self.lines.iter_mut().zip(self.boards.all()) {
+            board.read_payload(self.exchanges, &mut payload[..words]);
+            self.spans.push(part(line_span(payload), range.clone()));
+        }
         fold.reducer.fold(&self.spans, destination, NonZeroU64::new(self.spans.len() as u64));
     }
 
@@ -86,37 +86,35 @@ impl Group {
         call: &CallSignature,
         own: Span,
         fold: Fold<'_>,
-        spans: &mut Vec<Span>,
         environment: &mut E,
     ) -> Result<(), Failure<E::Error>> {
-        self.map_shared(own, spans, environment)?;
-        push_part(&self.boards, spans, own.len(), fold);
+        let mut spans = std::mem::take(&mut self.spans);
+        self.map_shared(own, &mut spans, environment)?;
+        push_part(&self.boards, &mut spans, own.len(), fold);
+        self.spans = spans;
         // Nobody leaves before all parts of its memory are written, and nobody else's are read.
         self.barrier(call, environment)
     }
 
-    /// The same inside the slots, round by round. `take` copies a result out of our slot.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what a round needs lives in different places of the caller"
-    )]
+    /// The same inside the slots, round by round.
     fn push_in_rounds<E: Environment>(
         &mut self,
         cut: &Cut,
+        [source, destination]: [Span; 2],
         fold: Fold<'_>,
-        opening: &super::rounds::Opening,
-        stage: &mut impl FnMut(usize, Span),
-        take: &mut impl FnMut(usize, Span),
-        spans: &mut Vec<Span>,
+        opening: &Opening,
         environment: &mut E,
     ) -> Result<(), Failure<E::Error>> {
+        let part = |span: Span, round: usize| bytes_of(span, cut.range(round), fold.element_size);
+        let mut stage = |round: usize, slot: Span| slot.copy_from(part(source, round));
+        let mut spans = std::mem::take(&mut self.spans);
         let first = self.rounds;
         let rounds = cut.rounds();
         let mut staged = opening.staged();
         for index in 0..rounds {
             // One more than is needed now, so that others find it when they are done with this one.
             while staged < rounds.min(index + 2) {
-                self.stage(staged, Of::All, stage, environment)?;
+                self.stage(staged, Of::All, &mut stage, environment)?;
                 staged += 1;
             }
             let round = first + index as u64;
@@ -126,12 +124,13 @@ impl Group {
             let len = cut.range(index).len() * fold.element_size;
             spans.clear();
             spans.extend(self.boards.all().iter().map(|board| first_of(board.slot(round), len)));
-            push_part(&self.boards, spans, len, fold);
+            push_part(&self.boards, &mut spans, len, fold);
             self.raise(Counter::Consumed, round + 1, true, environment);
             self.wait(Counter::Consumed, round + 1, Of::All, environment)?;
             self.consumed = round + 1;
-            take(index, first_of(self.boards.own().slot(round), len));
+            part(destination, index).copy_from(self.boards.own().slot(round));
         }
+        self.spans = spans;
         self.end_rounds(rounds, environment);
         Ok(())
     }

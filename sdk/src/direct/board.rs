@@ -119,8 +119,17 @@ impl Board {
     /// The payload on the line of a call. Its sequence has been acquired.
     #[inline]
     pub(super) fn payload(&self, sequence: u64) -> Payload {
+        let mut payload = Payload::default();
+        self.read_payload(sequence, &mut payload);
+        payload
+    }
+
+    /// The first words of the payload on the line of a call. Its sequence has been acquired.
+    #[inline]
+    pub(super) fn read_payload(&self, sequence: u64, words: &mut [u64]) {
         let first = LINES + (sequence % 2) as usize * STRIDE + 2;
-        std::array::from_fn(|index| self.words()[first + index].load(Ordering::Relaxed))
+        let line = &self.words()[first..first + size_of::<Payload>() / size_of::<u64>()];
+        words.iter_mut().zip(line).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
     }
 
     /// The signature of a call. Its sequence has been acquired.

@@ -35,7 +35,7 @@ impl Group {
         let cut = Cut::new(span.len(), 1, 1);
         let flow = Flow { rounds: cut.rounds(), stagers: Of::Only(root), consumers: Of::AllBut(root) };
         let mut stage = |round: usize, slot: Span| slot.copy_from(part(span, cut.range(round)));
-        let share = Self::share(&memory).filter(|_| is_root);
+        let share = self.share(&memory).filter(|_| is_root);
         let opening = self.open(call, share, &flow, &mut stage, environment)?;
         if opening.is_shared {
             if !is_root {
@@ -108,7 +108,7 @@ impl Group {
         let cut = Cut::new(len, 1, 1);
         let flow = Flow { rounds: cut.rounds(), stagers, consumers };
         let mut stage = |round: usize, slot: Span| slot.copy_from(part(span, cut.range(round)));
-        let share = Self::share(&source);
+        let share = self.share(&source);
         let opening = self.open(call, share, &flow, &mut stage, environment)?;
         if let Some(destination) = destination {
             block(destination, rank).copy_from(span);

@@ -24,6 +24,8 @@ mod host;
 mod imports;
 mod reduces;
 mod rounds;
+#[cfg(all(test, feature = "shm"))]
+mod tests;
 
 pub(crate) use board::BOARD_LEN;
 pub(crate) use condition::Condition;
@@ -135,7 +137,7 @@ impl Group {
     /// The largest element that can be reduced, in bytes, in a group of `size` ranks.
     pub(crate) const fn largest_element(size: usize) -> usize {
         match board::SLOT.checked_div(size) {
-            Some(largest) => largest,
+            Some(bytes) => bytes,
             None => 0,
         }
     }

@@ -39,7 +39,7 @@ impl Group {
         let flow = Flow { rounds: cut.rounds(), stagers: Of::AllBut(root), consumers: Of::Only(root) };
         let piece = |span: Span, round: usize| bytes_of(span, cut.range(round), fold.element_size);
         let mut stage = |round: usize, slot: Span| slot.copy_from(piece(span, round));
-        let opening = self.open(call, Self::share(&source), &flow, &mut stage, environment)?;
+        let opening = self.open(call, self.share(&source), &flow, &mut stage, environment)?;
         let ranks = NonZeroU64::new(self.boards.size() as u64);
         let mut spans = std::mem::take(&mut self.spans);
         let result = if opening.is_shared {
@@ -99,7 +99,7 @@ impl Group {
                 part(slot, other * stride..(other + 1) * stride).copy_from(piece(block(other), round));
             }
         };
-        let opening = self.open(call, Self::share(&source), &flow, &mut stage, environment)?;
+        let opening = self.open(call, self.share(&source), &flow, &mut stage, environment)?;
         let ranks = NonZeroU64::new(size as u64);
         let mut spans = std::mem::take(&mut self.spans);
         let result = if opening.is_shared {

@@ -216,10 +216,11 @@ impl Group {
         self.imports.span(rank, &share, len, environment)
     }
 
-    /// Whether memory of `len` bytes is worth sharing: below, one round costs less than two exchanges.
-    pub(super) fn share(memory: &Memory) -> Option<&Share> {
-        const WORTH: usize = 256;
-        memory.share.as_ref().filter(|_| memory.span.len() > WORTH)
+    /// How peers reach the memory, where that pays: below, one round costs less than two exchanges. The same on all
+    /// ranks, for it depends on what they have agreed on.
+    pub(super) fn share<'a>(&self, memory: &'a Memory) -> Option<&'a Share> {
+        let worth = if self.boards.size() == 2 { 256 } else { 2048 };
+        memory.share.as_ref().filter(|_| memory.span.len() > worth)
     }
 }
 

@@ -1,0 +1,182 @@
+//! Ranks that call something else, ranks that are late, ranks that die.
+
+use super::{Member, Trouble, call, private, ranks, span};
+use crate::buffer::Reducer;
+use crate::direct::board::Counter;
+use crate::direct::condition::Of;
+use crate::direct::{Condition, Environment, Failure, Fold};
+use gradwire_schema::operation::Sum;
+use gradwire_schema::{CallSignature, Collective};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+type Verdict = Result<(), Failure<Trouble>>;
+
+fn all_reduce(member: &mut Member, values: &mut [f32], signature: &CallSignature) -> Verdict {
+    let reducer = Reducer::new::<f32, _>(&Sum);
+    let fold = Fold { reducer: &reducer, element_size: 4 };
+    let memory = span(values);
+    member.group.all_reduce(signature, private(memory), memory, fold, &mut member.around)
+}
+
+#[test]
+fn ranks_that_call_different_things_are_told_and_nothing_is_touched() {
+    for size in [2, 3, 4] {
+        ranks(size, |member| {
+            // In lines, in one round, in many; the odd one with another count, or with another call altogether.
+            for (round, (count, other)) in
+                [(3, 4), (1000, 1001), (100_000, 99_999), (50, 0), (100_000, 0), (3, 100_000)]
+                    .into_iter()
+                    .enumerate()
+            {
+                let odd = round % size;
+                let count = if member.rank == odd { other } else { count };
+                let mut values: Vec<f32> = (0..count).map(|index| (index + member.rank) as f32).collect();
+                let before = values.clone();
+                let signature_of = |count: usize| match count {
+                    0 => call(Collective::Barrier, 0),
+                    count => call(Collective::AllReduce, count),
+                };
+                let verdict = match count {
+                    0 => member.group.barrier(&signature_of(0), &mut member.around),
+                    count => all_reduce(member, &mut values, &signature_of(count)),
+                };
+                let Err(Failure::Mismatch(calls)) = verdict else { panic!("{verdict:?}") };
+                assert!(values == before, "memory was touched");
+                for (rank, found) in calls.into_iter().enumerate() {
+                    let usual = [3, 1000, 100_000, 50, 100_000, 3][round];
+                    assert_eq!(found, Some(signature_of(if rank == odd { other } else { usual })));
+                }
+                // The group goes on.
+                for count in [2, 5000, 200_000] {
+                    let mut values = vec![member.rank as f32 + 1.0; count];
+                    assert_eq!(all_reduce(member, &mut values, &signature_of(count)), Ok(()));
+                    assert!(values.iter().all(|value| *value == (size * (size + 1) / 2) as f32));
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn exactly_the_absent_are_named() {
+    let done = AtomicUsize::new(0);
+    let verdicts = ranks(5, |member| {
+        let mut values = vec![1.0; 10];
+        assert_eq!(all_reduce(member, &mut values, &call(Collective::AllReduce, 10)), Ok(()));
+        if [1, 3].contains(&member.rank) {
+            while done.load(Ordering::Relaxed) < 3 {
+                std::thread::yield_now();
+            }
+            return None;
+        }
+        member.around.patience = Duration::from_millis(200);
+        let verdict = all_reduce(member, &mut values, &call(Collective::AllReduce, 10));
+        done.fetch_add(1, Ordering::Relaxed);
+        assert!(values.iter().all(|value| *value == 5.0), "untouched");
+        Some(verdict)
+    });
+    for (rank, verdict) in verdicts.into_iter().enumerate() {
+        let expected = Err(Failure::Environment(Trouble::TimedOut(vec![1, 3])));
+        assert_eq!(verdict, (![1, 3].contains(&rank)).then_some(expected));
+    }
+}
+
+/// Stalls for good in the middle of a call, once it has waited so many times.
+struct Stalling<'a> {
+    around: &'a mut super::Around,
+    waits: usize,
+}
+
+impl Environment for Stalling<'_> {
+    type Error = Trouble;
+
+    fn wait(&mut self, condition: &Condition<'_>) -> Result<(), Trouble> {
+        if self.waits == 0 {
+            return Err(Trouble::Lost(99));
+        }
+        self.waits -= 1;
+        self.around.wait(condition)
+    }
+
+    fn wake(&mut self, rank: usize) {
+        self.around.wake(rank);
+    }
+
+    fn import(
+        &mut self,
+        rank: usize,
+        key: &gradwire_transport::RegionKey,
+    ) -> Result<(gradwire_transport::RemoteRegion, gradwire_transport::Direct), Trouble> {
+        self.around.import(rank, key)
+    }
+
+    fn release(&mut self, rank: usize, region: gradwire_transport::RemoteRegion) {
+        self.around.release(rank, region);
+    }
+}
+
+#[test]
+fn whoever_stalls_in_the_middle_of_a_call_is_named_and_no_innocent() {
+    let done = AtomicUsize::new(0);
+    let verdicts = ranks(4, |member| {
+        let mut values = vec![1.0_f32; 2_000_000];
+        let reducer = Reducer::new::<f32, _>(&Sum);
+        let fold = Fold { reducer: &reducer, element_size: 4 };
+        let memory = span(&mut values);
+        let signature = call(Collective::AllReduce, 2_000_000);
+        member.around.patience = Duration::from_millis(300);
+        if member.rank == 2 {
+            let mut stalling = Stalling { around: &mut member.around, waits: 20 };
+            let verdict = member.group.all_reduce(&signature, private(memory), memory, fold, &mut stalling);
+            assert_eq!(verdict, Err(Failure::Environment(Trouble::Lost(99))));
+            while done.load(Ordering::Relaxed) < 3 {
+                std::thread::yield_now();
+            }
+            return None;
+        }
+        let verdict = member.group.all_reduce(&signature, private(memory), memory, fold, &mut member.around);
+        done.fetch_add(1, Ordering::Relaxed);
+        Some(verdict)
+    });
+    for (rank, verdict) in verdicts.into_iter().enumerate().filter(|(rank, _)| *rank != 2) {
+        assert_eq!(verdict, Some(Err(Failure::Environment(Trouble::TimedOut(vec![2])))), "rank {rank}");
+    }
+}
+
+#[test]
+fn sleepers_are_woken_by_every_kind_of_progress() {
+    // So many ranks on so few cores that nearly every wait ends in sleep; a lost wake-up costs 50 ms each.
+    let start = std::time::Instant::now();
+    ranks(6, |member| {
+        for step in 0..300 {
+            let count = [1, 2000, 40_000][step % 3];
+            let mut values = vec![1.0; count];
+            assert_eq!(all_reduce(member, &mut values, &call(Collective::AllReduce, count)), Ok(()));
+            assert!(values.iter().all(|value| *value == 6.0));
+        }
+    });
+    // Not a measure of speed: half of the waits would have to be lost.
+    assert!(start.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn a_parked_rank_is_seen_or_sees_what_was_published() {
+    ranks(2, |member| {
+        let condition =
+            Condition { boards: &member.group.boards, counter: Counter::Staged, value: 1, of: Of::All };
+        if member.rank == 0 {
+            member.group.boards.own().raise(Counter::Staged, 1);
+            while member.group.boards.parked().next().is_none() {
+                std::thread::yield_now();
+            }
+        } else {
+            // Whatever it returns: the flag stands until it is taken back.
+            let _ = condition.park();
+            while !condition.is_ready() {
+                std::thread::yield_now();
+            }
+        }
+        member.group.boards.own().raise(Counter::Staged, 1);
+    });
+}
