@@ -97,6 +97,11 @@ pub fn discover(config: &Config) -> Result<Placement> {
     }
 }
 
+/// Whether anybody started this process as a rank.
+pub(crate) fn is_rank(config: &Config) -> Result<bool> {
+    Ok(place::find(config)?.1 != place::NOBODY)
+}
+
 fn alone(key: Option<JobSecret>, source: &'static str) -> Result<Placement> {
     let epoch = crate::secret::random()?;
     let secret = match key {

@@ -40,7 +40,11 @@ pub use report::{Ending, Report};
 pub use tie::tie_to;
 pub(crate) use tie::tie_to_launcher;
 
-/// Whether this process was started as a rank by a [`Launcher`].
-pub fn is_launched() -> bool {
-    std::env::var_os(LAUNCHER_VARIABLE).is_some()
+use crate::bootstrap::is_rank;
+use crate::{Config, Result};
+
+/// Whether this process was started as a rank: by a [`Launcher`], by another launcher that
+/// [`bootstrap`](crate::bootstrap) knows, or by hand through the settings.
+pub fn is_launched() -> Result<bool> {
+    is_rank(&Config::from_environment()?)
 }

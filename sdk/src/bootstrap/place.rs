@@ -31,6 +31,9 @@ pub(super) struct Seat {
     pub(super) is_hosted: bool,
 }
 
+/// Who tells the place of a process that nobody started as a rank.
+pub(super) const NOBODY: &str = "nothing: a process on its own";
+
 /// Finds the place of this process, and says who told.
 pub(super) fn find(config: &Config) -> Result<(Place, &'static str)> {
     if config.rank.is_some() || config.size.is_some() {
@@ -49,7 +52,7 @@ pub(super) fn find(config: &Config) -> Result<(Place, &'static str)> {
             Some(address) => Err(incomplete(&[format!(
                 "GRADWIRE_ADDRESS={address}; missing: GRADWIRE_RANK, GRADWIRE_SIZE"
             )])),
-            None => Ok((Place::Alone, "nothing: a process on its own")),
+            None => Ok((Place::Alone, NOBODY)),
         },
     }
 }
