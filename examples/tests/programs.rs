@@ -1,0 +1,75 @@
+//! The programs that the book shows, as their readers start them.
+
+use std::process::{Command, Output, Stdio};
+
+/// Starts the ranks by hand, and returns what each printed and how it ended.
+fn start(program: &str, ranks: usize, arguments: &[&str]) -> Vec<Output> {
+    let address = format!("unix:gradwire-examples-{}-{ranks}-{}", std::process::id(), program.len());
+    let children: Vec<_> = (0..ranks)
+        .map(|rank| {
+            Command::new(program)
+                .args(arguments)
+                .env("GRADWIRE_RANK", rank.to_string())
+                .env("GRADWIRE_SIZE", ranks.to_string())
+                .env("GRADWIRE_LOCAL_RANK", rank.to_string())
+                .env("GRADWIRE_LOCAL_SIZE", ranks.to_string())
+                .env("GRADWIRE_ADDRESS", &address)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    children.into_iter().map(|child| child.wait_with_output().unwrap()).collect()
+}
+
+/// What a rank of a job that went well printed.
+fn printed(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(output.status.success(), "{}: {out}{err}", output.status);
+    out.into_owned()
+}
+
+#[test]
+fn hello() {
+    for (rank, output) in start(env!("CARGO_BIN_EXE_hello"), 2, &[]).iter().enumerate() {
+        assert_eq!(printed(output), format!("rank {rank} of 2 has [1.0, 2.0]\n"));
+    }
+}
+
+#[test]
+fn point_to_point() {
+    for output in start(env!("CARGO_BIN_EXE_point_to_point"), 3, &[]) {
+        assert!(printed(&output).ends_with("the sum of all results is 2870\n"));
+    }
+}
+
+#[test]
+fn deriving_gradient() {
+    printed(&Command::new(env!("CARGO_BIN_EXE_deriving_gradient")).output().unwrap());
+}
+
+#[test]
+fn digits_says_what_is_wrong_with_its_data_and_arguments() {
+    let digits = env!("CARGO_BIN_EXE_digits");
+    let alone = |arguments: &[&str]| {
+        let output = Command::new(digits).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(alone(&["--data", "/nowhere/digits.csv"]).contains("cannot read /nowhere/digits.csv"));
+    assert!(
+        alone(&["--data", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
+            .contains("Cargo.toml, line 1: ")
+    );
+
+    for (rank, output) in start(digits, 2, &["--ranks", "3"]).iter().enumerate() {
+        assert_eq!(output.status.code(), Some(1));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(&format!("rank {rank}: the launcher has started 2 ranks")), "{said}");
+    }
+    for output in start(digits, 2, &["--corrupt-rank", "2"]) {
+        assert_eq!(output.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("--corrupt-rank must be from 0 to 1"));
+    }
+}
