@@ -38,6 +38,16 @@ fn hello() {
 }
 
 #[test]
+fn own_ranks() {
+    let output = printed(&Command::new(env!("CARGO_BIN_EXE_own_ranks")).output().unwrap());
+    let mut lines: Vec<&str> = output.lines().collect();
+    lines.sort_unstable();
+    let expected =
+        ["2 of 2 ranks ended well", "[0] rank 0 of 2 has [3.0, 30.0]", "[1] rank 1 of 2 has [3.0, 30.0]"];
+    assert_eq!(lines, expected);
+}
+
+#[test]
 fn point_to_point() {
     for output in start(env!("CARGO_BIN_EXE_point_to_point"), 3, &[]) {
         assert!(printed(&output).ends_with("the sum of all results is 2870\n"));

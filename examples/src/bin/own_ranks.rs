@@ -5,7 +5,7 @@ use gradwire::{Result, Sum};
 
 // ANCHOR: main
 fn main() -> Result<()> {
-    if !is_launched() {
+    if !is_launched()? {
         let report = Launcher::this_program()?.ranks(2).run()?;
         println!("{report}");
         std::process::exit(report.exit_code());
