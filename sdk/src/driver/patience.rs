@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 /// Longer than a message takes between two cores or through loopback.
 const SPIN: Duration = Duration::from_micros(30);
-/// Some turns of other processes on the core.
-const YIELD: Duration = Duration::from_micros(100);
+/// Yields while an answer may be a few messages and a reduction away: to sleep and be woken costs some 50 µs.
+const YIELD: Duration = Duration::from_millis(1);
+/// The same where ranks share cores: some turns of the others.
+const CROWDED_YIELD: Duration = Duration::from_micros(100);
 
 /// What to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,10 +40,10 @@ impl Patience {
         let now = Instant::now();
         let waited = now - *self.since.get_or_insert(now);
         // Where ranks share cores, spinning only keeps away the one that is waited for.
-        let spin = if self.crowded { Duration::ZERO } else { SPIN };
+        let (spin, give_way) = if self.crowded { (Duration::ZERO, CROWDED_YIELD) } else { (SPIN, YIELD) };
         if waited < spin {
             Next::Spin
-        } else if waited < spin + YIELD {
+        } else if waited < spin + give_way {
             Next::Yield
         } else {
             Next::Sleep

@@ -27,7 +27,7 @@ pub(crate) static LIMITS: Limits = {
     limits.put = 1 << 30;
     limits.inline = 1 << 10;
     limits.outstanding = Outgoing::PUTS;
-    limits.latency = Duration::from_micros(5);
+    limits.latency = Duration::from_micros(15);
     limits.bandwidth = 2.5e9;
     limits
 };
