@@ -7,7 +7,7 @@
 use super::port::{Port, Process, Sent, Staging};
 use crate::buffer::{Private, Span};
 use gradwire_schema::FrameHeader;
-use gradwire_transport::{ImportError, Notice, Put, Region, RegionKey, RemoteRegion, Token};
+use gradwire_transport::{Notice, Put, Region, RegionKey, RemoteRegion, Token};
 use std::ops::Range;
 
 /// Bytes of a segment, unless the message is so long that their number would not fit into a notice.
@@ -163,9 +163,8 @@ impl Outgoing {
         if let Sending::Opening { slot, offset, opening } = self.state {
             let remote = match port.import(self.peer, &opening.key) {
                 Ok(remote) => remote,
-                Err(ImportError::NotYet) => return Ok(false),
-                Err(ImportError::BadKey) => return Err(Breach("its region key is not one")),
-                // The loss of the peer is reported by an event of its own.
+                // Or it has been withdrawn since, by a receiver that gave up while we were not looking. The reason
+                // follows in a message of its own, as does the loss of the peer.
                 Err(_) => return Ok(false),
             };
             let Ok((source, _)) = port.register(self.peer, self.span) else {
