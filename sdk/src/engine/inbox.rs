@@ -2,6 +2,7 @@
 
 use super::group::GroupId;
 use super::message::{Body, Envelope, POINT_TO_POINT, Pattern, REFUSED, SendingState};
+use super::operation::Answer;
 use super::port::{Port, Process};
 use super::transfer::{Breach, Opening};
 use super::{Engine, Key, Letter};
@@ -229,6 +230,8 @@ impl Engine {
         let mut reply = *header;
         reply.kind = FrameKind::ProbeReply;
         (reply.source, reply.offset) = (group.rank as u32, group.calls.count());
+        // Whoever waits in a call itself is not the one that is waited for.
+        reply.tag = u32::from(!group.active.is_empty());
         self.post(Letter { to: process, bytes: reply.encode().to_vec() }, port);
     }
 
@@ -236,7 +239,7 @@ impl Engine {
         let asked = self.operations.values_mut().filter(|operation| operation.begin.group == id);
         for operation in asked {
             if let Some(answer) = operation.answers.get_mut(rank) {
-                *answer = Some(header.offset);
+                *answer = Some(Answer { calls: header.offset, waits: header.tag == 1 });
             }
         }
     }

@@ -64,6 +64,15 @@ pub(crate) enum Outcome {
     },
 }
 
+/// Where a peer is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    /// The number of its next call.
+    pub(crate) calls: u64,
+    /// It is in a call, and waits for others itself.
+    pub(crate) waits: bool,
+}
+
 /// An operation under way.
 #[derive(Debug)]
 pub(crate) struct Operation {
@@ -74,9 +83,9 @@ pub(crate) struct Operation {
     header: FrameHeader,
     state: State,
     held: Vec<Held>,
-    /// When the peers are asked whom everybody waits for, and what they answered: the number of their next call.
+    /// When the peers are asked whom everybody waits for, and what they answered.
     pub(crate) probed: bool,
-    pub(crate) answers: Vec<Option<u64>>,
+    pub(crate) answers: Vec<Option<Answer>>,
     pub(crate) deadline: Option<Instant>,
 }
 

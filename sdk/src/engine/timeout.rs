@@ -192,7 +192,7 @@ impl Engine {
         {
             missing.extend(group.others().map(|(rank, _)| rank).filter(|rank| {
                 // Silent, or not yet there.
-                operation.answers[*rank].is_none_or(|calls| calls <= begin.sequence)
+                operation.answers[*rank].is_none_or(|answer| answer.calls <= begin.sequence && !answer.waits)
             }));
         }
         if missing.is_empty() {
