@@ -1,3 +1,4 @@
 //! The test harness of Gradwire, as a library: what several test binaries share.
 
 pub mod conformance;
+pub mod ranks;

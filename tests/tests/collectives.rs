@@ -1,43 +1,7 @@
 //! Collectives of the communicator, over every transport, against a sequential oracle.
 
 use gradwire::{Average, Communicator, Error, Max, Rank, Sum};
-use gradwire_transport::Transport;
-use gradwire_transport_shm::{Shm, ShmConfig};
-use gradwire_transport_sim::{Config, Network};
-use gradwire_transport_tcp::{Tcp, TcpConfig};
-
-/// What joins the ranks.
-#[derive(Clone, Copy, Debug)]
-enum Over {
-    /// The simulated network at its best.
-    Sim,
-    /// Puts that overtake each other and arrive in pieces, repeated notices, short queues.
-    HostileSim,
-    Shm,
-    Tcp,
-}
-
-fn run<R: Send>(over: Over, ranks: usize, program: impl Fn(Communicator) -> R + Sync) -> Vec<R> {
-    let network =
-        Network::new(7, if matches!(over, Over::HostileSim) { Config::hostile() } else { Config::default() });
-    let transport = |_| -> gradwire::Result<Box<dyn Transport>> {
-        Ok(match over {
-            Over::Sim | Over::HostileSim => Box::new(network.endpoint()),
-            Over::Shm => Box::new(Shm::new(ShmConfig::default()).unwrap()),
-            Over::Tcp => Box::new(Tcp::new(TcpConfig::default()).unwrap()),
-        })
-    };
-    gradwire::run_over(ranks, transport, program).unwrap()
-}
-
-/// Distinct for every rank and element, and exact in f32 sums.
-fn value(rank: Rank, index: usize) -> f32 {
-    ((rank * 7919 + index * 31) % 1009) as f32 - 500.0
-}
-
-fn values(rank: Rank, count: usize) -> Vec<f32> {
-    (0..count).map(|index| value(rank, index)).collect()
-}
+use gradwire_tests::ranks::{Over, run, value, values};
 
 const COUNTS: [usize; 7] = [0, 1, 2, 7, 1000, 5000, 300_000];
 
@@ -188,7 +152,7 @@ fn splits(over: Over) {
 macro_rules! over {
     ($($name:ident: $over:ident,)*) => {$(
         mod $name {
-            use super::Over::$over;
+            use gradwire_tests::ranks::Over::$over;
 
             #[test]
             fn all_reduce_sums() { super::all_reduce_sums($over); }

@@ -1,0 +1,66 @@
+//! kill -9 at any moment of a loop of all_reduces.
+
+use crate::job::{Job, now, some_time};
+use gradwire::launch::Ending;
+use gradwire_tests::ranks::Random;
+use rustix::process::Signal;
+
+const RANKS: usize = 4;
+const SECOND: u64 = 1_000_000_000;
+
+/// How often each is repeated, with another seed; `GRADWIRE_TEST_KILLS=200` for more.
+fn repetitions() -> u64 {
+    std::env::var("GRADWIRE_TEST_KILLS").map_or(10, |text| text.parse().unwrap())
+}
+
+/// What the loops reduce, as counts of f32: 8 B, 4 KiB, 1 MiB, and all in turn.
+const SIZES: [&str; 4] = ["2", "1024", "262144", "mixed"];
+
+/// Case 14. All survivors name the rank within a second, and nothing is left behind.
+fn one_rank_is_killed(transport: &str) {
+    for seed in 0..repetitions() {
+        let mut random = Random::new(seed + 1);
+        let sizes = SIZES[seed as usize % SIZES.len()];
+        let mut job = Job::start(RANKS, &["loop", sizes], &[("GRADWIRE_TRANSPORT", transport)]);
+        job.set_off(RANKS);
+        let victim = random.below(RANKS as u64) as usize;
+        some_time(&mut random);
+        let killed = now();
+        job.signal(victim, Signal::KILL);
+        let failures = job.await_all("failed", RANKS - 1);
+        let what = format!("{transport}, {sizes} elements, seed {seed}, rank {victim} killed");
+        for failure in &failures {
+            let (at, error) = failure.text.split_once(' ').unwrap();
+            assert!(error.starts_with(&format!("lost {victim}: ")), "{what}; rank {}: {error}", failure.rank);
+            let after = at.parse::<u64>().unwrap() - killed;
+            assert!(after < SECOND, "{what}; rank {} knew after {after} ns", failure.rank);
+        }
+        let report = job.end();
+        let expected = |rank| if rank == victim { Ending::Signal(9) } else { Ending::Code(0) };
+        assert_eq!(report.endings, (0..RANKS).map(expected).collect::<Vec<_>>(), "{what}");
+    }
+}
+
+#[test]
+fn one_rank_is_killed_over_shm() {
+    one_rank_is_killed("shm");
+}
+
+#[test]
+fn one_rank_is_killed_over_tcp() {
+    one_rank_is_killed("tcp");
+}
+
+/// Case 75: all at once, so that nobody can clean up for anybody. Then the next job starts as if nothing had been.
+#[test]
+fn all_ranks_are_killed() {
+    for seed in 0..repetitions() / 2 {
+        let mut random = Random::new(seed + 100);
+        let transport = ["shm", "tcp", "auto"][seed as usize % 3];
+        let mut job = Job::start(RANKS, &["loop"], &[("GRADWIRE_TRANSPORT", transport)]);
+        job.set_off(RANKS);
+        some_time(&mut random);
+        (0..RANKS).for_each(|rank| job.signal(rank, Signal::KILL));
+        assert_eq!(job.end().endings, [Ending::Signal(9); RANKS]);
+    }
+}

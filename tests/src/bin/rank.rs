@@ -1,0 +1,239 @@
+//! A rank, for tests that start, stop and kill real processes. `rank PART [ARGUMENT]`; see `Part`.
+//!
+//! It reports to the test through the Unix socket that `RANK_REPORTS` names: one line per event, and reads from there
+//! when to go on.
+
+use gradwire::{Communicator, Error, Gradient, Result, Sum};
+use gradwire_tests::ranks::{any_bits, hash, sums, value, values};
+use std::fmt;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let part = arguments.next().expect("a part to play");
+    let argument = arguments.next();
+    match &*part {
+        "loop" => all_reduces(argument.as_deref()),
+        "leave" => leave(argument.as_deref()),
+        "panic" => panics(),
+        "train" => train(),
+        "leaks" => leaks(),
+        other => panic!("no such part: {other}"),
+    }
+}
+
+/// Elements of the calls of a loop: 8 bytes, 4 KiB, 1 MiB, and one between that takes no segment twice.
+const COUNTS: [usize; 4] = [2, 1 << 10, 1 << 18, 30_000];
+
+/// All-reduces until an error, which it reports with the time; then says what the buffers hold, now and when it is asked
+/// again. `kind`: one size for all calls, or `mixed`.
+fn all_reduces(kind: Option<&str>) {
+    let comm = gradwire::init().expect("a place in the job");
+    let (rank, size) = (comm.rank(), comm.size());
+    let mut reports = Reports::new(rank);
+    let sizes: Vec<usize> = match kind {
+        None | Some("mixed") => COUNTS.to_vec(),
+        Some(count) => vec![count.parse().expect("a count")],
+    };
+    let sources: Vec<_> = sizes.iter().map(|count| (values(rank, *count), sums(size, *count))).collect();
+    let mut buffers: Vec<Vec<f32>> = sizes.iter().map(|count| vec![0.0; *count]).collect();
+    reports.say(format_args!("ready {}", std::process::id()));
+    reports.await_line();
+    for call in 0_u64.. {
+        let index = call as usize % sizes.len();
+        let (source, expected) = &sources[index];
+        buffers[index].copy_from_slice(source);
+        if let Err(error) = comm.all_reduce(&mut buffers[index], Sum) {
+            let at = now();
+            reports.say(format_args!("failed {at} {}", describe(&error)));
+            break;
+        }
+        assert!(buffers[index] == *expected, "rank {rank}: call {call} has a wrong sum");
+    }
+    // What comes late must change nothing that this rank owns.
+    while reports.await_line() {
+        reports.say(format_args!("holds {:016x}", all_of(&buffers)));
+    }
+    // Nothing of ours is a file.
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("the mappings of a process");
+    let named = |line: &&str| ["/dev/shm", "/tmp/", "/run/"].iter().any(|place| line.contains(place));
+    assert_eq!(maps.lines().find(named), None);
+}
+
+fn all_of(buffers: &[Vec<f32>]) -> u64 {
+    buffers.iter().fold(0, |all, buffer| all.rotate_left(7) ^ hash(buffer))
+}
+
+/// `lost R`, `timed-out R R`, `aborted R`, and the message.
+fn describe(error: &Error) -> String {
+    match error {
+        Error::PeerLost { rank, .. } => format!("lost {rank}: {error}"),
+        Error::TimedOut { waiting_for, .. } => {
+            let ranks: Vec<String> = waiting_for.iter().map(ToString::to_string).collect();
+            format!("timed-out {}: {error}", ranks.join(" "))
+        }
+        Error::Aborted { rank, .. } => format!("aborted {rank}: {error}"),
+        other => format!("other: {other}"),
+    }
+}
+
+/// Ten steps, then an end of some kind: `return`, `exit`, `forget`.
+fn leave(how: Option<&str>) {
+    let comm = gradwire::init().expect("a place in the job");
+    for call in 0..10 {
+        let count = COUNTS[call % COUNTS.len()];
+        let mut mine = values(comm.rank(), count);
+        comm.all_reduce(&mut mine, Sum).expect("all ranks make ten calls");
+        assert!(mine == sums(comm.size(), count));
+    }
+    // Without a farewell nobody knows that a rank has not died: all calls have ended everywhere before.
+    let mut reports = Reports::new(comm.rank());
+    reports.say(format_args!("ready {}", std::process::id()));
+    reports.await_line();
+    match how {
+        Some("return") => {}
+        Some("exit") => std::process::exit(0),
+        Some("forget") => std::mem::forget(comm),
+        _ => panic!("how to leave?"),
+    }
+}
+
+/// Rank 1 panics before its fifth call; the others say what they saw and end with code 3.
+fn panics() {
+    let comm = gradwire::init().expect("a place in the job");
+    for call in 0.. {
+        assert!((comm.rank(), call) != (1, 4), "on purpose");
+        if let Err(error) = comm.all_reduce(&mut values(comm.rank(), 1000), Sum) {
+            Reports::new(comm.rank()).say(format_args!("failed {} {}", now(), describe(&error)));
+            std::process::exit(3);
+        }
+    }
+}
+
+#[derive(Gradient)]
+struct Layer {
+    weights: Vec<[f32; 8]>,
+    #[gradient(wire = bf16)]
+    bias: Vec<f32>,
+    #[gradient(reduce = Max)]
+    norm: f32,
+    samples: u64,
+}
+
+/// A few steps as a training program makes them; prints what it found.
+fn train() {
+    let comm = gradwire::init().expect("a place in the job");
+    let (rank, size) = (comm.rank(), comm.size());
+    for count in COUNTS {
+        let mut mine = values(rank, count);
+        comm.all_reduce(&mut mine, Sum).expect("an all_reduce");
+        assert!(mine == sums(size, count));
+    }
+    for _ in 0..3 {
+        let mut layer = Layer {
+            weights: (0..40_000)
+                .map(|row| std::array::from_fn(|column| value(rank, row * 8 + column)))
+                .collect(),
+            bias: (0..10).map(|index| (rank * 10 + index) as f32).collect(),
+            norm: rank as f32,
+            samples: 7 + rank as u64,
+        };
+        comm.all_reduce_gradient(&mut layer).expect("an all_reduce of a gradient");
+        assert!(layer.weights.as_flattened() == sums(size, 320_000));
+        let bias = |index| (0..size).map(|rank| (rank * 10 + index) as f32).sum::<f32>();
+        assert!(layer.bias.iter().enumerate().all(|(index, sum)| *sum == bias(index)));
+        let samples = (0..size as u64).map(|rank| 7 + rank).sum::<u64>();
+        assert_eq!((layer.norm, layer.samples), ((size - 1) as f32, samples));
+    }
+    println!("rank {rank} of {size} trained");
+}
+
+/// Counts what this process holds before and after many jobs, and before and after many calls.
+fn leaks() {
+    let job = |calls: usize| {
+        let sums: Result<Vec<u64>> = gradwire::run(2, |comm: Communicator| {
+            let mut mine = any_bits::<u64>(comm.rank() as u64, 20_000);
+            let mut reduce = |call| comm.all_reduce(&mut mine[..[1, 2000, 20_000][call % 3]], Sum).unwrap();
+            // The first of each size fills the pool.
+            (0..calls.min(9)).for_each(&mut reduce);
+            comm.barrier().unwrap();
+            let before = Held::now();
+            (0..calls).for_each(&mut reduce);
+            comm.barrier().unwrap();
+            let after = Held::now();
+            comm.barrier().unwrap();
+            after.assert_close_to(&before, "calls");
+            hash(&mine)
+        });
+        let sums = sums.expect("two ranks");
+        assert_eq!(sums[0], sums[1]);
+    };
+    // The first fills what is kept: allocator arenas, thread stacks.
+    (0..3).for_each(|_| job(3));
+    let before = Held::now();
+    (0..50).for_each(|_| job(3));
+    Held::now().assert_close_to(&before, "jobs");
+    job(2000);
+    Held::now().assert_close_to(&before, "jobs and calls");
+}
+
+#[derive(Debug)]
+struct Held {
+    descriptors: usize,
+    threads: usize,
+    mappings: usize,
+}
+
+impl Held {
+    fn now() -> Self {
+        let entries = |path| std::fs::read_dir(path).map_or(0, Iterator::count);
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("the mappings of a process");
+        Self {
+            descriptors: entries("/proc/self/fd"),
+            threads: entries("/proc/self/task"),
+            mappings: maps.lines().count(),
+        }
+    }
+
+    /// As many threads, and nearly as many descriptors and mappings: a pool or the allocator may take some more, but none
+    /// for each of the many jobs or calls.
+    fn assert_close_to(&self, before: &Self, what: &str) {
+        let grown = format!("after {what}: {self:?}, before: {before:?}");
+        assert_eq!(self.threads, before.threads, "{grown}");
+        assert!(self.descriptors <= before.descriptors + 4, "{grown}");
+        assert!(self.mappings <= before.mappings + 12, "{grown}");
+    }
+}
+
+/// The line to the test.
+struct Reports {
+    rank: usize,
+    stream: BufReader<UnixStream>,
+}
+
+impl Reports {
+    fn new(rank: usize) -> Self {
+        let path = std::env::var_os("RANK_REPORTS").expect("RANK_REPORTS names a socket");
+        let stream = UnixStream::connect(path).expect("the test listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+        Self { rank, stream: BufReader::new(stream) }
+    }
+
+    fn say(&mut self, event: fmt::Arguments<'_>) {
+        let line = format!("{} {event}\n", self.rank);
+        self.stream.get_mut().write_all(line.as_bytes()).expect("the test reads");
+    }
+
+    /// Whether there was one before the test hung up.
+    fn await_line(&mut self) -> bool {
+        self.stream.read_line(&mut String::new()).is_ok_and(|len| len > 0)
+    }
+}
+
+/// Nanoseconds of the clock that all processes of a host share.
+fn now() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
