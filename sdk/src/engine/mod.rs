@@ -81,6 +81,8 @@ pub(crate) struct Engine {
     now: Instant,
     hosts: Vec<Arc<str>>,
     finished: Vec<(Key, Result<Outcome, Error>)>,
+    /// A fault became known here that others have not heard of.
+    alarmed: bool,
     scratch: Vec<u8>,
 }
 
@@ -101,6 +103,7 @@ impl Engine {
             now,
             hosts,
             finished: Vec::new(),
+            alarmed: false,
             scratch: Vec::new(),
         }
     }
@@ -120,7 +123,9 @@ impl Engine {
         port: &mut dyn Port,
     ) {
         let mut group = Group::new(members, rank, calls);
-        group.fault = self.faults.iter().find(|fault| fault.ends(id, &group.members)).cloned();
+        if let Some(fault) = self.faults.iter().find(|fault| fault.ends(id, &group.members)) {
+            group.end(fault.clone());
+        }
         self.groups.insert(id, group);
         for (process, bytes) in std::mem::take(&mut self.strangers) {
             self.receive(process, &bytes, port);
@@ -270,7 +275,8 @@ impl Engine {
         let Some(mut operation) = self.operations.remove(&key) else { return };
         operation.close(port, &mut self.slots);
         if let Some(group) = self.groups.get_mut(&operation.begin.group) {
-            if operation.is_collective() {
+            // By its key: it no longer shows whether it was a collective.
+            if group.active.get(&operation.begin.sequence) == Some(&key) {
                 group.active.remove(&operation.begin.sequence);
             }
             group.posted.retain(|(other, _)| *other != key);
