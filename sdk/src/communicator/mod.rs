@@ -175,6 +175,11 @@ impl Communicator {
         self.calls.count()
     }
 
+    /// Whether every further call fails.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.calls.have_ended()
+    }
+
     /// What the members share, if they share memory.
     pub(crate) fn board(&self) -> &RefCell<Option<Membership>> {
         &self.board

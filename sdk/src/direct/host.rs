@@ -74,7 +74,8 @@ impl Communicator {
     pub(crate) fn run_direct(&self, call: &Call<'_>, working: &mut [u8]) -> Option<Result<()>> {
         let mut board = self.board().borrow_mut();
         let Membership { group, .. } = board.as_mut()?;
-        if call.element_size > Group::largest_element(self.size()) {
+        // After a fault the peers must see no call that will not be made; the engine says what it was.
+        if self.has_ended() || call.element_size > Group::largest_element(self.size()) {
             return None;
         }
         // SAFETY: the vector is borrowed for this call and used through the span only. The call has ended when this function

@@ -43,6 +43,16 @@ impl Core {
 
     /// One turn of the crank: whatever has arrived is handled, whatever can be sent is sent.
     pub(crate) fn turn(&mut self, now: Instant) -> Activity {
+        let activity = self.move_all(now);
+        if self.engine.take_alarm() {
+            // Whoever hears of a fault may end the process: what the others must know leaves first.
+            self.move_all(now);
+        }
+        self.collect();
+        activity
+    }
+
+    fn move_all(&mut self, now: Instant) -> Activity {
         self.engine.set_now(now);
         self.wires.take_returns();
         let mut activity = Activity::Idle;
@@ -66,7 +76,6 @@ impl Core {
             self.engine.tick(now, &mut self.wires);
             activity = Activity::Busy;
         }
-        self.collect();
         activity
     }
 

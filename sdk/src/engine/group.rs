@@ -7,7 +7,7 @@ use crate::Rank;
 use gradwire_schema::FrameHeader;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The identity of a communicator, equal on all its members.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -25,16 +25,25 @@ impl GroupId {
 
 /// How many collectives a communicator has called here: written by its calls, read when a peer asks.
 #[derive(Debug, Default)]
-pub(crate) struct Calls(AtomicU64);
+pub(crate) struct Calls {
+    count: AtomicU64,
+    /// None may be made any more: see [`Group::fault`].
+    ended: AtomicBool,
+}
 
 impl Calls {
     /// The number of the next call; counts it.
     pub(crate) fn next(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed)
+        self.count.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Whether the communicator has ended, for calls that do not ask the engine before they begin.
+    pub(crate) fn have_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 }
 
@@ -74,6 +83,12 @@ impl Group {
             unexpected: VecDeque::new(),
             fault: None,
         }
+    }
+
+    /// Every further call fails.
+    pub(crate) fn end(&mut self, fault: Fault) {
+        self.calls.ended.store(true, Ordering::Relaxed);
+        self.fault = Some(fault);
     }
 
     pub(crate) fn rank_of(&self, process: Process) -> Option<Rank> {

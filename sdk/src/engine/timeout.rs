@@ -96,6 +96,11 @@ impl Engine {
         self.raise(Fault::Aborted { process: self.own, reason: reason.into() }, true, port);
     }
 
+    /// Whether a fault has become known, since the last call, that was told to others.
+    pub(crate) fn take_alarm(&mut self) -> bool {
+        std::mem::take(&mut self.alarmed)
+    }
+
     /// This process leaves in good order.
     pub(crate) fn goodbye(&mut self, port: &mut dyn Port) {
         let header = FrameHeader::new(FrameKind::Goodbye).encode();
@@ -230,7 +235,7 @@ impl Engine {
         let mut ended: Vec<GroupId> = Vec::new();
         for (id, group) in &mut self.groups {
             if group.fault.is_none() && fault.ends(*id, &group.members) {
-                group.fault = Some(fault.clone());
+                group.end(fault.clone());
                 ended.push(*id);
             }
         }
@@ -243,6 +248,7 @@ impl Engine {
             for to in self.other_processes() {
                 self.post(Letter { to, bytes: bytes.clone() }, port);
             }
+            self.alarmed = true;
         }
         self.faults.push(fault);
         let failing: Vec<Key> = self
