@@ -38,6 +38,16 @@ fn hello() {
 }
 
 #[test]
+fn disagree() {
+    for (rank, output) in start(env!("CARGO_BIN_EXE_disagree"), 2, &[]).iter().enumerate() {
+        let lines = printed(output);
+        assert!(lines.starts_with(&format!("rank {rank}: the ranks called different things: ")), "{lines}");
+        assert!(lines.contains("1000") && lines.contains("1001"), "{lines}");
+        assert!(lines.ends_with(&format!("rank {rank}: 2 each\n")), "{lines}");
+    }
+}
+
+#[test]
 fn own_ranks() {
     let output = printed(&Command::new(env!("CARGO_BIN_EXE_own_ranks")).output().unwrap());
     let mut lines: Vec<&str> = output.lines().collect();

@@ -134,6 +134,9 @@ fn rank(comm: &Communicator, arguments: &Arguments) -> Result<(), Error> {
     if accuracy < check::ACCURACY && arguments.epochs >= EPOCHS {
         return Err(Verdict::Inaccurate(accuracy).into());
     }
+    if is_first {
+        report::print_verdict();
+    }
     Ok(())
 }
 

@@ -68,49 +68,47 @@ pub fn print_heading(comm: &Communicator, settings: &Settings<'_>, threads: usiz
     paths.sort_unstable();
     paths.dedup();
     let over = if paths.is_empty() { String::new() } else { format!(" over {}", paths.join(" and ")) };
+    let (ranks, images) = (comm.size(), settings.images.len());
     println!(
-        "{} parameters, {} images, {} ranks{over}, threads for computing on rank 0: {threads}",
-        parameters(),
-        settings.images.len(),
-        comm.size(),
+        "{} parameters, {images} images; ranks: {ranks}{over}; threads of each: {threads}",
+        parameters()
     );
 }
 
 /// The report. `right` of `tested` test images were read right.
 pub fn print(accounts: &[Account], right: u64, tested: u64) {
     let accuracy = 100.0 * right as f64 / tested as f64;
+    let difference = accounts.iter().map(|account| account.difference).fold(0.0, f32::max);
+    let bytes = (4 * parameters()) as f64;
+    let ranks = accounts.len() as f64;
+    // A rank must send what the others reduce of its contribution, and the part that it reduces to the others.
+    let moved = 2.0 * (ranks - 1.0) / ranks * bytes;
+
+    println!();
     println!(
-        "\ntest accuracy   {accuracy:.1} %: {right} of {tested} images   (at least {:.0} %)",
+        "test accuracy              {accuracy:.1} %, {right} of {tested} images (at least {:.0} %)",
         100.0 * ACCURACY
     );
-    println!("difference to one process, largest of any weight   (at most {TOLERANCE:.0e})");
-    println!("times are medians of a step\n");
-    println!("rank   computation     waiting   communication   difference   weights (SHA-256)");
+    println!(
+        "difference to one process  {difference:.1e}, the largest of any weight (at most {TOLERANCE:.0e})"
+    );
+    println!("gradients of a step        {:.2} MiB on each rank", bytes / MIB);
+    println!("moved in a step            {:.2} MiB from each rank and as much to it", moved / MIB);
+    println!();
+    println!("rank   computation      waiting   communication   weights (SHA-256)    (times: median step)");
     for (rank, account) in accounts.iter().enumerate() {
         let [computation, waiting, communication] =
             [account.computation, account.waiting, account.communication].map(|seconds| 1e3 * seconds);
         let hash: String = account.weights[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-        println!(
-            "{rank:>4}   {computation:>8.2} ms {waiting:>8.2} ms     {communication:>8.2} ms      {:>7.1e}   {hash}",
-            account.difference,
-        );
+        println!("{rank:>4}   {computation:>8.2} ms {waiting:>9.2} ms {communication:>12.2} ms   {hash}");
     }
-    let bytes = (4 * parameters()) as f64;
-    let ranks = accounts.len() as f64;
-    // A rank sends what the others own of its contribution, and what it owns of the result to the others.
-    let moved = 2.0 * (ranks - 1.0) / ranks * bytes;
+}
+
+/// That everything is as it should be.
+pub fn print_verdict() {
     println!(
-        "\ngradients       {:.2} MiB a step; of these every rank sends {:.2} MiB and receives as much",
-        bytes / MIB,
-        moved / MIB
+        "\nAll is well: every rank has the same weights, and they are those that one process arrives at."
     );
-    let slowest = accounts.iter().map(|account| account.communication).fold(0.0, f64::max);
-    if accounts.len() > 1 && slowest > 0.0 {
-        println!(
-            "                {:.2} GB/s of gradients reduced, at the slowest rank",
-            bytes / slowest / 1e9
-        );
-    }
 }
 
 fn parameters() -> usize {
