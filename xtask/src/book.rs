@@ -11,10 +11,11 @@ use std::{fs, io};
 
 pub(crate) fn build() -> Outcome {
     let manifest = ["--manifest-path", "xtask/book/Cargo.toml", "--target-dir", "target/book-builder"];
-    run(cargo(["run", "--locked", "--quiet"]).args(manifest).args(["--", "book", "target/book"]))?;
+    let output = root().join("target/book");
+    run(cargo(["run", "--locked", "--quiet"]).args(manifest).args(["--", "book"]).arg(&output))?;
 
     let sources = source::check(&root().join("book/src")).map_err(unreadable)?;
-    let pages = rendered::check(&root().join("target/book")).map_err(unreadable)?;
+    let pages = rendered::check(&output).map_err(unreadable)?;
     let mistakes: Vec<String> = sources.into_iter().chain(pages).collect();
     if mistakes.is_empty() {
         println!("the book is in target/book/index.html");
