@@ -1,14 +1,14 @@
 //! Ranks that call something else, ranks that are late, ranks that die.
 
-use super::{Member, Trouble, call, private, ranks, span};
+use super::{Member, Shared, Trouble, call, private, ranks, span};
 use crate::buffer::Reducer;
 use crate::direct::board::Counter;
 use crate::direct::condition::Of;
 use crate::direct::{Condition, Environment, Failure, Fold};
 use gradwire_schema::operation::Sum;
 use gradwire_schema::{CallSignature, Collective};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 type Verdict = Result<(), Failure<Trouble>>;
 
@@ -147,7 +147,7 @@ fn whoever_stalls_in_the_middle_of_a_call_is_named_and_no_innocent() {
 #[test]
 fn sleepers_are_woken_by_every_kind_of_progress() {
     // So many ranks on so few cores that nearly every wait ends in sleep; a lost wake-up costs 50 ms each.
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     ranks(6, |member| {
         for step in 0..300 {
             let count = [1, 2000, 40_000][step % 3];
@@ -158,6 +158,75 @@ fn sleepers_are_woken_by_every_kind_of_progress() {
     });
     // Not a measure of speed: half of the waits would have to be lost.
     assert!(start.elapsed() < Duration::from_secs(60));
+}
+
+/// Rank 1 sleeps for what rank 0 does then, and rank 0 does nothing afterwards.
+fn wakes_the_sleeper(sleep: impl Fn(&mut Member) + Sync, act: impl Fn(&mut Member) + Sync) {
+    let done = AtomicBool::new(false);
+    ranks(2, |member| {
+        if member.rank == 1 {
+            sleep(member);
+            done.store(true, Ordering::Release);
+            return;
+        }
+        while !member.group.boards.all()[1].is_parked() {
+            std::thread::yield_now();
+        }
+        act(member);
+        let start = Instant::now();
+        while !done.load(Ordering::Acquire) {
+            assert!(start.elapsed() < Duration::from_secs(20), "nobody rang the bell");
+            std::thread::yield_now();
+        }
+    });
+}
+
+#[test]
+fn whoever_arrives_last_or_leaves_rings_for_those_who_sleep() {
+    let barrier = |member: &mut Member| {
+        let verdict = member.group.barrier(&call(Collective::Barrier, 0), &mut member.around);
+        assert_eq!(verdict, Ok(()));
+    };
+    wakes_the_sleeper(barrier, barrier);
+    wakes_the_sleeper(
+        |member| {
+            let verdict = member.group.wait(Counter::Consumed, 1, Of::All, &mut member.around);
+            assert_eq!(verdict, Ok(()));
+        },
+        |member| member.group.end_rounds(1, &mut member.around),
+    );
+}
+
+#[test]
+fn what_was_staged_for_a_mismatch_is_not_taken_for_the_next_call() {
+    ranks(2, |member| {
+        let count = 10_000;
+        for round in 0..20 {
+            // Rank 0 stages a round, which nobody reads.
+            let mut stale = vec![-1.0; count];
+            let verdict = match member.rank {
+                0 => all_reduce(member, &mut stale, &call(Collective::AllReduce, count)),
+                _ => member.group.barrier(&call(Collective::Barrier, 0), &mut member.around),
+            };
+            assert!(matches!(verdict, Err(Failure::Mismatch(_))));
+            // Then its memory is shared and rank 1's is not: rank 0 stages only once it knows that.
+            let shared = Shared::new(member, count * 4);
+            let values: Vec<f32> =
+                (0..count).map(|index| (index % 100 + member.rank + round) as f32).collect();
+            shared.write(0, &values);
+            let mut memory = shared.memory(0..count * 4);
+            if member.rank == 1 {
+                memory.share = None;
+            }
+            let reducer = Reducer::new::<f32, _>(&Sum);
+            let fold = Fold { reducer: &reducer, element_size: 4 };
+            let signature = call(Collective::AllReduce, count);
+            let verdict = member.group.all_reduce(&signature, memory, memory.span, fold, &mut member.around);
+            assert_eq!(verdict, Ok(()));
+            let sums: Vec<f32> = (0..count).map(|index| (2 * (index % 100 + round) + 1) as f32).collect();
+            assert!(shared.read::<f32>(0, count) == sums, "round {round}");
+        }
+    });
 }
 
 #[test]
