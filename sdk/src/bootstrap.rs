@@ -120,7 +120,7 @@ fn meet(seat: &Seat, key: Option<JobSecret>, deadline: Instant, source: &'static
     let address = own_view.as_ref().unwrap_or(address);
     let client = Client::join(&Request { address, rank, size, key: key.as_ref(), is_hosted, deadline })?;
     let (secret, epoch) = (client.secret().cloned(), client.epoch());
-    if secret.is_none() {
+    if secret.is_none() && rank == 0 {
         tracing::warn!(
             "the ranks meet at {address} without a secret: set GRADWIRE_SECRET_FILE to keep others out"
         );

@@ -140,7 +140,7 @@ fn ranks_meet_through_the_launcher() {
 fn a_rank_that_never_comes_is_named_by_the_others() {
     let script = format!("[ $GRADWIRE_RANK = 1 ] && exec sleep 100; exec {GRADWIRE} doctor");
     let mut command = gradwire(&["run", "-n", "3", "--grace", "100ms", "--", "sh", "-c", &script]);
-    let output = command.env("GRADWIRE_START_TIMEOUT", "1s").output().unwrap();
+    let output = command.env("GRADWIRE_START_TIMEOUT", "4s").output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     for rank in [0, 2] {
         assert!(errors.contains(&format!("[{rank}] gradwire: rank 1 of 3 did not come in time")), "{errors}");
@@ -186,6 +186,21 @@ fn ranks_end_when_nobody_reads_the_output() {
     let fifo = Fifo::new("output");
     let (mut launcher, output, mut held) = start_and_wait(2, "echo ready; exec yes", &fifo);
     drop(output);
+    assert_eq!(held.read_to_end(&mut Vec::new()).unwrap(), 0);
+    assert_eq!(launcher.wait().unwrap().code(), Some(141));
+}
+
+#[test]
+fn a_job_ends_quietly_when_nobody_hears_it_at_all() {
+    let fifo = Fifo::new("deaf-and-dumb");
+    let script = format!("exec 9>{}; echo ready; yes >&2", fifo.0.display());
+    let mut launcher = gradwire(&["run", "-n", "2", "sh", "-c", &script])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut held = File::open(&fifo.0).unwrap();
+    drop(launcher.stderr.take());
     assert_eq!(held.read_to_end(&mut Vec::new()).unwrap(), 0);
     assert_eq!(launcher.wait().unwrap().code(), Some(141));
 }
@@ -259,13 +274,38 @@ fn the_log_goes_to_standard_error_and_warns_of_misspelt_settings() {
     assert_eq!(outcome(output).2, "");
 }
 
+/// A file with the secret of a job.
+fn secret(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("gradwire-launcher-{}-{name}", std::process::id()));
+    std::fs::write(&path, "not easy to guess at all").unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    path
+}
+
+#[test]
+fn a_secret_file_counts_under_the_launcher_too() {
+    let secret = secret("launched");
+    let script = format!("[ $GRADWIRE_RANK = 1 ] && unset GRADWIRE_SECRET_FILE; exec {GRADWIRE} doctor");
+    for (arguments, expected) in
+        [(&["-n", "2", "--", GRADWIRE, "doctor"][..], 0), (&["-n", "2", "sh", "-c", &script], 127)]
+    {
+        let mut command = gradwire(&["run"]);
+        let output = command.args(arguments).env("GRADWIRE_SECRET_FILE", &secret).output().unwrap();
+        let (code, lines, errors) = outcome(output);
+        assert_eq!(code, expected, "{lines:?} {errors}");
+        assert!(
+            code == 0 || errors.contains("[1] gradwire: the rendezvous asks for the secret of the job"),
+            "{errors}"
+        );
+    }
+    std::fs::remove_file(secret).unwrap();
+}
+
 #[test]
 fn ranks_started_by_hand_meet_over_tcp_with_a_secret() {
     let [low, high, ..] = std::process::id().to_le_bytes();
     let address = format!("127.{}.{low}.250:4711", high | 1);
-    let secret = std::env::temp_dir().join(format!("gradwire-launcher-{}-secret", std::process::id()));
-    std::fs::write(&secret, "not easy to guess at all").unwrap();
-    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let secret = secret("by-hand");
     let start = |rank: usize| {
         let mut command = gradwire(&["doctor"]);
         command

@@ -10,6 +10,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, exit};
 use std::sync::Arc;
@@ -48,8 +50,8 @@ struct Run {
     /// What the ranks log: error, warn, info, debug or trace (GRADWIRE_LOG).
     #[arg(long)]
     log: Option<String>,
-    /// The program and its arguments.
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    /// The program and its arguments. `--` in front of it is good style, and only needed if it begins with `-`.
+    #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
@@ -78,7 +80,7 @@ fn main() {
     match outcome {
         Ok(code) => exit(code),
         Err(error) => {
-            eprintln!("gradwire: {error}");
+            say(&error);
             exit(NOT_STARTED);
         }
     }
@@ -111,7 +113,7 @@ fn run(arguments: Run) -> Result<i32> {
     pass_signals_on(launcher.interrupter()?)?;
     let report = launcher.run()?;
     if !report.is_success() {
-        eprintln!("gradwire: {report}");
+        say(&report);
     }
     Ok(report.exit_code())
 }
@@ -156,6 +158,11 @@ fn tie(arguments: &Tie) -> Result<i32> {
     let error = Command::new(program).args(rest).exec();
     let program = program.to_string_lossy();
     Err(Error::System(Arc::from(format!("the program {program} cannot be started: {error}"))))
+}
+
+/// Where nobody listens any more, nothing is said: no reason to panic.
+fn say(what: &impl Display) {
+    let _ = writeln!(std::io::stderr(), "gradwire: {what}");
 }
 
 fn system(error: &std::io::Error) -> Error {

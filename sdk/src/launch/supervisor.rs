@@ -7,6 +7,7 @@ use crate::bootstrap::wait_until;
 use crate::{Error, Rank, Result};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid};
+use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Child;
 use std::sync::Arc;
@@ -237,7 +238,8 @@ impl Supervisor {
 
     fn say(&self, text: &str) {
         match self.output {
-            Output::Prefixed => eprintln!("gradwire: {text}"),
+            // Where nobody listens any more, nothing is said: no reason to panic.
+            Output::Prefixed => drop(writeln!(std::io::stderr(), "gradwire: {text}")),
             Output::Inherited => tracing::warn!("{text}"),
         }
     }

@@ -1,11 +1,24 @@
 use super::*;
 use crate::Error;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A job of ranks that run this script. `$R` is the rank.
 fn job(ranks: usize, script: &str) -> Launcher {
     Launcher::new("sh").argument("-c").argument(format!("R=$GRADWIRE_RANK; {script}")).ranks(ranks)
 }
+
+/// A job of which one rank ends like this once all others have told that they are ready, which is part of `first`.
+fn job_with_a_failure(name: &str, ranks: usize, failing: usize, end: &str, first: &str) -> Launcher {
+    let gate = std::env::temp_dir().join(format!("gradwire-launch-{}-{name}", std::process::id()));
+    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    let gate = gate.display();
+    let wait = "read line <&3; ".repeat(ranks - 1);
+    let script = format!("exec 3<>{gate}; [ $R = {failing} ] && {{ {wait} rm {gate}; {end}; }}; {first}");
+    job(ranks, &script)
+}
+
+const TELL: &str = "echo ready >&3";
 
 #[test]
 fn ranks_that_end_well_make_a_success() {
@@ -25,7 +38,9 @@ fn ranks_are_told_their_place() {
 
 #[test]
 fn the_first_failure_is_named_with_its_code() {
-    let report = job(3, "[ $R = 1 ] && exit 42; sleep 0.3; exit $R").run().unwrap();
+    let first = format!("trap 'exit $R' TERM; {TELL}; sleep 100 & wait");
+    let job = job_with_a_failure("code", 3, 1, "exit 42", &first).grace(Duration::from_millis(10));
+    let report = job.run().unwrap();
     assert_eq!(report.endings, [Ending::Code(0), Ending::Code(42), Ending::Code(2)]);
     assert_eq!((report.first_failure, report.exit_code()), (Some(1), 42));
     assert_eq!(report.to_string(), "rank 1 failed first: exit code 42; 1 of 3 ranks ended well");
@@ -33,10 +48,21 @@ fn the_first_failure_is_named_with_its_code() {
 
 #[test]
 fn a_rank_that_a_signal_killed_is_named_with_it() {
-    let report = job(3, "[ $R = 2 ] && kill -9 $$; sleep 0.3; exit 7").run().unwrap();
-    assert_eq!(report.endings[2], Ending::Signal(9));
+    let first = format!("{TELL}; exec sleep 100");
+    let job = job_with_a_failure("signal", 3, 2, "kill -9 $$", &first).grace(Duration::from_millis(10));
+    let report = job.run().unwrap();
+    assert_eq!(report.endings, [Ending::Stopped, Ending::Stopped, Ending::Signal(9)]);
     assert_eq!((report.first_failure, report.exit_code()), (Some(2), 137));
     assert!(report.to_string().starts_with("rank 2 failed first: killed by signal 9 (SIGKILL);"), "{report}");
+}
+
+#[test]
+fn survivors_have_time_to_report() {
+    let first = format!("{TELL}; while kill -0 $PPID && [ -e $GATE ]; do sleep 0.05; done; exit 7");
+    let job = job_with_a_failure("grace", 2, 0, "exit 5", &first).grace(Duration::from_secs(3600));
+    let gate = std::env::temp_dir().join(format!("gradwire-launch-{}-grace", std::process::id()));
+    let report = job.variable("GATE", gate).run().unwrap();
+    assert_eq!(report.endings, [5, 7].map(Ending::Code));
 }
 
 #[test]
@@ -50,24 +76,13 @@ fn with_continue_the_others_go_on() {
 }
 
 #[test]
-fn survivors_are_asked_to_end_when_the_grace_is_over() {
-    let script = "[ $R = 0 ] && exit 5; trap 'exit 3' TERM; sleep 100 & wait";
-    let report = job(3, script).grace(Duration::from_millis(300)).run().unwrap();
-    assert_eq!(report.endings, [5, 3, 3].map(Ending::Code));
-    let report = job(2, "[ $R = 0 ] && exit 5; sleep 100").grace(Duration::from_millis(10)).run().unwrap();
-    assert_eq!(report.endings, [Ending::Code(5), Ending::Stopped]);
-    assert_eq!(report.first_failure, Some(0));
-}
-
-#[test]
 fn survivors_that_do_not_listen_are_killed() {
-    let script = "[ $R = 0 ] && exit 5; trap '' TERM; while :; do sleep 1; done";
-    let report = job(2, script).grace(Duration::from_millis(300)).run().unwrap();
+    let first = format!("trap '' TERM; {TELL}; while :; do sleep 1; done");
+    let job = job_with_a_failure("deaf", 2, 0, "exit 5", &first).grace(Duration::from_millis(10));
+    let report = job.run().unwrap();
     assert_eq!(report.endings, [Ending::Code(5), Ending::Stopped]);
-    assert_eq!(
-        report.to_string(),
-        "rank 0 failed first: exit code 5; 0 of 2 ranks ended well, 1 were ended by the launcher"
-    );
+    let line = "rank 0 failed first: exit code 5; 0 of 2 ranks ended well, 1 were ended by the launcher";
+    assert_eq!(report.to_string(), line);
 }
 
 #[test]

@@ -53,6 +53,7 @@ pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn pairs_are_found_in_any_order() {
@@ -74,6 +75,22 @@ mod tests {
     fn nonsense_is_a_message_without_pairs() {
         for line in ["", "   ", "words only", "\u{1}"] {
             assert_eq!(Message::parse(line), Message(vec![]));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_a_message(line: String, key: String) {
+            let message = Message::parse(&line);
+            message.value(&key);
+            message.failure();
+            from_hex(&line);
+        }
+
+        #[test]
+        fn a_value_is_found_among_others(key in "[a-z_]{1,8}", value in "[!-~]{0,40}", other in "[A-Z]{1,8}=[!-~]{0,9}") {
+            let message = Message::parse(&format!("{other} {key}={value} {other}"));
+            prop_assert_eq!(message.value(&key), Some(value.as_str()));
         }
     }
 

@@ -163,7 +163,7 @@ fn hear(answers: &'static [&'static str], hangs_up: bool) -> String {
                 while reader.read_line(&mut String::new()).is_ok_and(|count| count > 0) {}
             }
         });
-        let deadline = Instant::now() + if hangs_up { PLENTY } else { Duration::from_millis(100) };
+        let deadline = Instant::now() + if hangs_up { PLENTY } else { Duration::from_secs(2) };
         let session = Session::new(Stream::new(ours.into()), 0, 2);
         let outcome = session.start(deadline).and_then(|session| join(session, None, None, deadline, "PMI"));
         outcome.unwrap_err().to_string()

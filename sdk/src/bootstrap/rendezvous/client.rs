@@ -127,9 +127,8 @@ impl Client {
 /// One attempt, from the connection to the welcome.
 fn attempt(request: &Request<'_>, instance: [u8; 16]) -> Result<Client, Failure> {
     let stream = reach(request.address, request.deadline).map_err(|reason| {
-        let gone = "the launcher that started this process has ended";
         if request.is_hosted {
-            Failure::Final(bootstrap(&format!("{gone}: {reason}")))
+            Failure::Final(bootstrap(&format!("{LAUNCHER_IS_GONE}: {reason}")))
         } else {
             Failure::Passing(reason)
         }
@@ -264,5 +263,7 @@ const GREETING: Duration = Duration::from_secs(5);
 const MAX_STRANGERS: usize = 3;
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+const LAUNCHER_IS_GONE: &str = "the launcher that started this process has ended, or this process runs in another network namespace (a \
+     container) than its launcher";
 const ONLY_HERE: &str = "this process has a secret (GRADWIRE_SECRET_FILE), but the rendezvous has none: it must be set for all ranks";
 const ONLY_THERE: &str = "the rendezvous asks for the secret of the job, but this process has none: set GRADWIRE_SECRET_FILE for all ranks";

@@ -161,6 +161,7 @@ pub(super) fn printable(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn sizes_are_those_of_the_picture() {
@@ -188,6 +189,23 @@ mod tests {
     fn a_length_that_lies_allocates_nothing() {
         assert_eq!(scattered(&[0xff; 64], 1), None);
         assert_eq!(scattered(&[0; 8], usize::MAX), None);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_peer_sends_is_read_or_refused(bytes: Vec<u8>, size in 0_usize..40) {
+            if let Some(contributions) = scattered(&bytes, size) {
+                prop_assert_eq!(contributions.len(), size);
+                prop_assert_eq!(&gathered(0, &contributions)[size_of::<Header>()..], &bytes[..]);
+            }
+            prop_assert!(!printable(&bytes).contains(char::is_control));
+        }
+
+        #[test]
+        fn all_contributions_arrive(contributions: Vec<Vec<u8>>) {
+            let message = gathered(0, &contributions);
+            prop_assert_eq!(scattered(&message[size_of::<Header>()..], contributions.len()), Some(contributions));
+        }
     }
 
     #[test]

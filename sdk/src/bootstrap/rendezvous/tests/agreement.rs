@@ -3,6 +3,9 @@
 use super::*;
 use crate::bootstrap::rendezvous::frame::MAX_CONTRIBUTION;
 
+/// Long enough that all threads of a test get to run on a busy machine, short enough to wait for.
+const ENOUGH: Duration = Duration::from_secs(4);
+
 /// All ranks exchange two rounds; returns what each has in common with the others.
 fn exchange(address: &MeetingAddress, size: usize, key: Option<&JobSecret>) -> Option<JobSecret> {
     let _host = host(address, size, key);
@@ -104,8 +107,7 @@ fn ranks_that_believe_in_different_sizes_all_hear_of_it() {
 fn those_who_do_not_come_are_named() {
     let address = unix();
     let _host = host(&address, 8, None);
-    let outcomes =
-        job(5, |index| join(&address, [0, 1, 2, 4, 6][index], 8, None, Duration::from_millis(800)));
+    let outcomes = job(5, |index| join(&address, [0, 1, 2, 4, 6][index], 8, None, ENOUGH));
     for outcome in &outcomes {
         assert!(reason(outcome).contains("ranks 3, 5, 7 of 8 did not come in time"), "{outcome:?}");
     }
@@ -117,7 +119,7 @@ fn a_rank_with_another_secret_is_refused_and_the_others_hear_of_it() {
     let _host = host(&address, 2, Some(&key(1)));
     let outcomes = job(2, |rank| {
         let key = if rank == 0 { key(1) } else { key(2) };
-        join(&address, rank, 2, Some(&key), Duration::from_millis(800))
+        join(&address, rank, 2, Some(&key), ENOUGH)
     });
     let [right, wrong] = [0, 1].map(|rank| reason(&outcomes[rank]));
     assert!(right.contains("rank 1 of 2 did not come in time; 1 attempts with another secret"), "{right}");
@@ -160,7 +162,7 @@ fn a_rank_that_is_late_in_a_round_is_named() {
         let mut client = join(&address, rank, 3, None, PLENTY).unwrap();
         let outcome = match rank {
             1 => Ok(Vec::new()),
-            _ => client.all_gather(&[7], Instant::now() + Duration::from_millis(400)),
+            _ => client.all_gather(&[7], Instant::now() + ENOUGH),
         };
         // Rank 1 stays connected until the others have given up.
         gathered.wait();
