@@ -21,7 +21,7 @@ use zerocopy::{FromBytes, IntoBytes};
 /// How long a connection may take to say who it is.
 const HALF_OPEN: Duration = Duration::from_secs(5);
 /// How many connections may be about to say it.
-const MAX_HALF_OPEN: usize = 128;
+pub(super) const MAX_HALF_OPEN: usize = 128;
 /// When all those slots are taken, the oldest has to leave for a newcomer after this time.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// How long to leave the listener alone when the system has no descriptor for another connection.

@@ -82,6 +82,25 @@ fn a_launcher_lets_its_ranks_meet_again_and_again() {
 }
 
 #[test]
+fn ranks_meet_again_where_rank_0_hosts_anew() {
+    for address in [unix(), tcp()] {
+        job(3, |rank| {
+            for round in 0..20 {
+                let host = (rank == 0).then(|| host(&address, 3, None));
+                let mut client = join(&address, rank, 3, None, PLENTY).unwrap();
+                let all = client.all_gather(&contribution(rank, round), Instant::now() + PLENTY).unwrap();
+                assert_eq!(
+                    all,
+                    [0, 1, 2].map(|rank| contribution(rank, round)),
+                    "rank {rank}, round {round}"
+                );
+                drop((client, host));
+            }
+        });
+    }
+}
+
+#[test]
 fn two_processes_with_one_rank_end_the_start_of_all() {
     let address = unix();
     let _host = host(&address, 3, None);

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::bootstrap::rendezvous::frame::{Challenge, Header, Join, MAGIC, VERSION};
-use std::io::{Read, Write};
+use crate::bootstrap::rendezvous::lobby::MAX_HALF_OPEN;
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
@@ -43,6 +44,26 @@ fn strangers_at_the_door_do_not_keep_a_job_from_forming() {
     }
     job(3, |rank| join(&address, rank, 3, Some(&key(1)), PLENTY).unwrap());
     drop((silent, hesitant));
+}
+
+#[test]
+fn the_oldest_of_too_many_strangers_leaves_for_the_next() {
+    let address = tcp();
+    let _host = host(&address, 2, None);
+    let mut strangers: Vec<TcpStream> = Vec::new();
+    for _ in 0..=MAX_HALF_OPEN {
+        let mut stranger = TcpStream::connect(socket_address(&address)).unwrap();
+        stranger.set_read_timeout(Some(PLENTY)).unwrap();
+        stranger.read_exact(&mut [0; size_of::<Challenge>()]).unwrap();
+        strangers.push(stranger);
+    }
+    // The last one has been greeted, so somebody has left, and nobody else has.
+    let hear = |stranger: &mut TcpStream| {
+        stranger.set_nonblocking(true).unwrap();
+        stranger.read(&mut [0]).map_err(|error| error.kind())
+    };
+    assert_eq!(hear(&mut strangers[0]), Ok(0));
+    assert_eq!(hear(&mut strangers[MAX_HALF_OPEN]), Err(ErrorKind::WouldBlock));
 }
 
 #[test]
@@ -88,6 +109,7 @@ fn a_member_that_breaks_the_protocol_ends_the_start_and_nothing_else() {
                 hostile.read_exact(&mut [0; size_of::<Challenge>() + size_of::<Header>()]).unwrap();
                 hostile.write_all(header.as_bytes()).unwrap();
                 // Until the server has had enough.
+                hostile.set_read_timeout(Some(PLENTY)).unwrap();
                 let _ = hostile.read_to_end(&mut Vec::new());
                 return Ok(Vec::new());
             }
