@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 const GRADWIRE: &str = env!("CARGO_BIN_EXE_gradwire");
 
@@ -69,6 +71,14 @@ fn start_and_wait(ranks: usize, script: &str, fifo: &Fifo) -> (Child, BufReader<
         ready += usize::from(line.ends_with("ready\n"));
     }
     (child, output, fifo)
+}
+
+/// Waits until nobody has the fifo open for writing any more.
+#[track_caller]
+fn wait_for_the_end(mut fifo: File) {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || sender.send(fifo.read_to_end(&mut Vec::new()).unwrap()));
+    assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok(0), "a rank goes on");
 }
 
 fn kill(process: &Child, signal: &str) {
@@ -151,42 +161,49 @@ fn a_rank_that_never_comes_is_named_by_the_others() {
 #[test]
 fn no_rank_outlives_a_launcher_that_is_killed() {
     let fifo = Fifo::new("orphan");
-    let (mut launcher, _output, mut held) = start_and_wait(3, "echo ready; exec sleep 1000", &fifo);
+    let (mut launcher, _output, held) = start_and_wait(3, "echo ready; exec sleep 1000", &fifo);
     kill(&launcher, "-9");
     launcher.wait().unwrap();
-    // The end comes when no rank has it open any more.
-    assert_eq!(held.read_to_end(&mut Vec::new()).unwrap(), 0);
+    wait_for_the_end(held);
+}
+
+#[test]
+fn what_a_rank_leaves_running_ends_with_it() {
+    let fifo = Fifo::new("left");
+    let (mut launcher, _output, held) = start_and_wait(2, "sleep 1000 & echo ready", &fifo);
+    assert_eq!(launcher.wait().unwrap().code(), Some(0));
+    wait_for_the_end(held);
 }
 
 #[test]
 fn ctrl_c_reaches_the_ranks_once_and_ends_the_job() {
     let fifo = Fifo::new("interrupt");
     let script = "trap 'echo told; exit 0' INT; echo ready; while :; do sleep 0.05; done";
-    let (mut launcher, output, mut held) = start_and_wait(2, script, &fifo);
+    let (mut launcher, output, held) = start_and_wait(2, script, &fifo);
     kill(&launcher, "-INT");
     let lines: Vec<String> = output.lines().map_while(Result::ok).collect();
     assert_eq!(lines.iter().filter(|line| line.ends_with("told")).count(), 2, "{lines:?}");
     assert_eq!(launcher.wait().unwrap().code(), Some(130));
-    assert_eq!(held.read_to_end(&mut Vec::new()).unwrap(), 0);
+    wait_for_the_end(held);
 }
 
 #[test]
 fn the_second_interrupt_kills_ranks_that_do_not_listen() {
     let fifo = Fifo::new("deaf");
     let script = "trap '' INT; echo ready; while :; do sleep 0.05; done";
-    let (mut launcher, _output, mut held) = start_and_wait(2, script, &fifo);
+    let (mut launcher, _output, held) = start_and_wait(2, script, &fifo);
     kill(&launcher, "-INT");
     kill(&launcher, "-TERM");
-    assert_eq!(held.read_to_end(&mut Vec::new()).unwrap(), 0);
+    wait_for_the_end(held);
     assert!([130, 143].contains(&launcher.wait().unwrap().code().unwrap()));
 }
 
 #[test]
 fn ranks_end_when_nobody_reads_the_output() {
     let fifo = Fifo::new("output");
-    let (mut launcher, output, mut held) = start_and_wait(2, "echo ready; exec yes", &fifo);
+    let (mut launcher, output, held) = start_and_wait(2, "echo ready; exec yes", &fifo);
     drop(output);
-    assert_eq!(held.read_to_end(&mut Vec::new()).unwrap(), 0);
+    wait_for_the_end(held);
     assert_eq!(launcher.wait().unwrap().code(), Some(141));
 }
 
@@ -199,9 +216,9 @@ fn a_job_ends_quietly_when_nobody_hears_it_at_all() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut held = File::open(&fifo.0).unwrap();
+    let held = File::open(&fifo.0).unwrap();
     drop(launcher.stderr.take());
-    assert_eq!(held.read_to_end(&mut Vec::new()).unwrap(), 0);
+    wait_for_the_end(held);
     assert_eq!(launcher.wait().unwrap().code(), Some(141));
 }
 

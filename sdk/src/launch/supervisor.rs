@@ -208,9 +208,7 @@ impl Supervisor {
                 failures.push((rank, ending));
             }
         }
-        // Of those seen at once, one that was killed cannot have been reacting to another.
-        let is_signal = |(_, ending): &&(Rank, Ending)| matches!(ending, Ending::Signal(_));
-        let Some(&(rank, ending)) = failures.iter().find(is_signal).or(failures.first()) else { return };
+        let Some((rank, ending)) = first(&failures) else { return };
         if self.first_failure.is_some() {
             return;
         }
@@ -272,6 +270,26 @@ impl Process {
     }
 }
 
+/// Which of the failures that were seen at once came first: one that was killed cannot have been reacting to
+/// another.
+fn first(failures: &[(Rank, Ending)]) -> Option<(Rank, Ending)> {
+    let is_killed = |(_, ending): &&(Rank, Ending)| matches!(ending, Ending::Signal(_));
+    failures.iter().find(is_killed).or(failures.first()).copied()
+}
+
 fn system(error: &std::io::Error) -> Error {
     Error::System(Arc::from(format!("the launcher cannot watch its ranks: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_failures_seen_at_once_the_killed_one_was_first() {
+        assert_eq!(first(&[]), None);
+        let (code, signal) = (Ending::Code(1), Ending::Signal(9));
+        assert_eq!(first(&[(0, code), (2, code)]), Some((0, code)));
+        assert_eq!(first(&[(0, code), (2, signal), (3, signal)]), Some((2, signal)));
+    }
 }

@@ -96,14 +96,6 @@ fn an_interrupt_ends_the_job_and_is_no_failure_of_a_rank() {
 }
 
 #[test]
-fn what_a_rank_leaves_running_ends_with_it() {
-    let start = Instant::now();
-    let report = job(2, "sleep 100 & exit 0").run().unwrap();
-    assert!(report.is_success());
-    assert!(start.elapsed() < Duration::from_secs(50), "the launcher waited for what was left running");
-}
-
-#[test]
 fn what_cannot_be_started_is_named() {
     let error = Launcher::new("no-such-program-here").ranks(2).run().unwrap_err();
     assert!(matches!(&error, Error::System(reason) if reason.contains("no-such-program-here")), "{error}");
