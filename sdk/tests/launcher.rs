@@ -190,7 +190,7 @@ fn ctrl_c_reaches_the_ranks_once_and_ends_the_job() {
 #[test]
 fn the_second_interrupt_kills_ranks_that_do_not_listen() {
     let fifo = Fifo::new("deaf");
-    let script = "trap '' INT; echo ready; while :; do sleep 0.05; done";
+    let script = "trap '' INT TERM; echo ready; while :; do sleep 0.05; done";
     let (mut launcher, _output, held) = start_and_wait(2, script, &fifo);
     kill(&launcher, "-INT");
     kill(&launcher, "-TERM");
