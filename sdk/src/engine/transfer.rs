@@ -161,12 +161,9 @@ impl Outgoing {
     pub(crate) fn advance(&mut self, available: usize, port: &mut dyn Port) -> Result<bool, Breach> {
         let mut moved = false;
         if let Sending::Opening { slot, offset, opening } = self.state {
-            let remote = match port.import(self.peer, &opening.key) {
-                Ok(remote) => remote,
-                // Or it has been withdrawn since, by a receiver that gave up while we were not looking. The reason
-                // follows in a message of its own, as does the loss of the peer.
-                Err(_) => return Ok(false),
-            };
+            // It comes later; or it was withdrawn since, by a receiver that gave up while we were not looking. The reason
+            // follows in a message of its own, as does the loss of the peer.
+            let Ok(remote) = port.import(self.peer, &opening.key) else { return Ok(false) };
             let Ok((source, _)) = port.register(self.peer, self.span) else {
                 port.release(self.peer, remote);
                 return Ok(false);
@@ -380,4 +377,25 @@ pub(crate) struct Segment {
     pub(crate) range: Range<usize>,
     /// Where they lie; `None`: where they belong.
     pub(crate) bytes: Option<Span>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cut, MAX_SEGMENTS, SEGMENT};
+
+    /// Whatever the length, the segments lie end to end, and a notice can name each.
+    #[test]
+    fn lengths_beyond_32_bits_are_cut_without_a_gap() {
+        for len in [0, 1, SEGMENT + 1, (1 << 31) - 1, 1 << 31, (1 << 32) + 3, (1 << 34) + 1, (1 << 45) + 7] {
+            let cut = Cut::new(len);
+            assert!(cut.segments() <= MAX_SEGMENTS);
+            let mut end = 0;
+            for segment in 0..cut.segments() {
+                let range = cut.range(segment);
+                assert!(range.start == end && range.end > end, "{len}: {range:?}");
+                end = range.end;
+            }
+            assert_eq!(end, len);
+        }
+    }
 }
