@@ -299,6 +299,8 @@ impl Environment for Surroundings<'_> {
             if core.turn(Instant::now()) == Activity::Busy {
                 patience.reset();
             }
+            // A wake-up call may have been meant for another thread, which it does not reach any more.
+            shared.hand_on(&mut core);
             // What a peer wrote before it left, or before its time was up, counts.
             if condition.is_ready() {
                 return Ok(());
@@ -338,6 +340,7 @@ impl Environment for Surroundings<'_> {
                 }
                 Err(ImportError::NotYet) => {
                     core.turn(Instant::now());
+                    shared.hand_on(&mut core);
                     self.give_up(&mut core, || vec![rank])?;
                     drop(core);
                     std::thread::yield_now();

@@ -25,6 +25,8 @@ pub(crate) struct Core {
     detached: HashMap<Key, Box<dyn Any + Send>>,
     /// A transport broke as a whole.
     broken: Option<Error>,
+    /// A wake-up call came, for whichever thread sleeps.
+    rung: bool,
 }
 
 impl Core {
@@ -38,6 +40,7 @@ impl Core {
             alarms: Arc::default(),
             detached: HashMap::new(),
             broken: None,
+            rung: false,
         }
     }
 
@@ -97,8 +100,9 @@ impl Core {
         self.results.remove(&key).or_else(|| self.broken.clone().map(Err))
     }
 
-    pub(crate) fn has_results(&self) -> bool {
-        !self.results.is_empty()
+    /// Whether other threads than the one that turned the crank may have something to look at.
+    pub(crate) fn concerns_others(&mut self) -> bool {
+        std::mem::take(&mut self.rung) || !self.results.is_empty()
     }
 
     /// Wakes a task when the operation has ended.
@@ -135,10 +139,9 @@ impl Core {
         let (engine, wires) = (&mut self.engine, &mut self.wires);
         match event {
             EventRef::Received(peer, _, bytes) => {
-                // Nothing in it: only a wake-up call.
-                if let Some(process) = wires.process(carrier, *peer)
-                    && !bytes.is_empty()
-                {
+                if bytes.is_empty() {
+                    self.rung = true;
+                } else if let Some(process) = wires.process(carrier, *peer) {
                     engine.receive(process, bytes, wires);
                 }
             }

@@ -171,14 +171,14 @@ impl Shared {
         let mut core = self.lock();
         loop {
             if let Some(result) = ended(&mut core) {
-                self.hand_on(&core);
+                self.hand_on(&mut core);
                 return result;
             }
             if core.turn(Instant::now()) == Activity::Busy {
                 patience.reset();
                 continue;
             }
-            self.hand_on(&core);
+            self.hand_on(&mut core);
             match patience.next() {
                 Next::Spin => std::hint::spin_loop(),
                 Next::Yield => {
@@ -192,8 +192,8 @@ impl Shared {
     }
 
     /// Tells others that something may have ended for them.
-    fn hand_on(&self, core: &Core) {
-        if core.has_results() {
+    pub(crate) fn hand_on(&self, core: &mut Core) {
+        if core.concerns_others() {
             self.nudge();
         }
     }
