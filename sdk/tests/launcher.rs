@@ -55,8 +55,24 @@ impl Drop for Fifo {
     }
 }
 
+/// A running launcher, which does not outlive its test.
+struct Running(Child);
+
+impl Running {
+    fn code(&mut self) -> Option<i32> {
+        self.0.wait().unwrap().code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A running launcher whose ranks hold a fifo open and have all said that they are ready.
-fn start_and_wait(ranks: usize, script: &str, fifo: &Fifo) -> (Child, BufReader<ChildStdout>, File) {
+fn start_and_wait(ranks: usize, script: &str, fifo: &Fifo) -> (Running, BufReader<ChildStdout>, File) {
     let script = format!("exec 9>{}; {script}", fifo.0.display());
     let mut child = gradwire(&["run", "-n", &ranks.to_string(), "--grace", "1h", "--", "sh", "-c", &script])
         .stdout(Stdio::piped())
@@ -70,7 +86,7 @@ fn start_and_wait(ranks: usize, script: &str, fifo: &Fifo) -> (Child, BufReader<
         assert_ne!(output.read_line(&mut line).unwrap(), 0, "the launcher ended");
         ready += usize::from(line.ends_with("ready\n"));
     }
-    (child, output, fifo)
+    (Running(child), output, fifo)
 }
 
 /// Waits until nobody has the fifo open for writing any more.
@@ -81,8 +97,8 @@ fn wait_for_the_end(mut fifo: File) {
     assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok(0), "a rank goes on");
 }
 
-fn kill(process: &Child, signal: &str) {
-    assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap().success());
+fn kill(process: &Running, signal: &str) {
+    assert!(Command::new("kill").args([signal, &process.0.id().to_string()]).status().unwrap().success());
 }
 
 #[test]
@@ -163,7 +179,7 @@ fn no_rank_outlives_a_launcher_that_is_killed() {
     let fifo = Fifo::new("orphan");
     let (mut launcher, _output, held) = start_and_wait(3, "echo ready; exec sleep 1000", &fifo);
     kill(&launcher, "-9");
-    launcher.wait().unwrap();
+    launcher.code();
     wait_for_the_end(held);
 }
 
@@ -171,7 +187,7 @@ fn no_rank_outlives_a_launcher_that_is_killed() {
 fn what_a_rank_leaves_running_ends_with_it() {
     let fifo = Fifo::new("left");
     let (mut launcher, _output, held) = start_and_wait(2, "sleep 1000 & echo ready", &fifo);
-    assert_eq!(launcher.wait().unwrap().code(), Some(0));
+    assert_eq!(launcher.code(), Some(0));
     wait_for_the_end(held);
 }
 
@@ -183,7 +199,7 @@ fn ctrl_c_reaches_the_ranks_once_and_ends_the_job() {
     kill(&launcher, "-INT");
     let lines: Vec<String> = output.lines().map_while(Result::ok).collect();
     assert_eq!(lines.iter().filter(|line| line.ends_with("told")).count(), 2, "{lines:?}");
-    assert_eq!(launcher.wait().unwrap().code(), Some(130));
+    assert_eq!(launcher.code(), Some(130));
     wait_for_the_end(held);
 }
 
@@ -195,7 +211,7 @@ fn the_second_interrupt_kills_ranks_that_do_not_listen() {
     kill(&launcher, "-INT");
     kill(&launcher, "-TERM");
     wait_for_the_end(held);
-    assert!([130, 143].contains(&launcher.wait().unwrap().code().unwrap()));
+    assert!([130, 143].contains(&launcher.code().unwrap()));
 }
 
 #[test]
@@ -204,22 +220,19 @@ fn ranks_end_when_nobody_reads_the_output() {
     let (mut launcher, output, held) = start_and_wait(2, "echo ready; exec yes", &fifo);
     drop(output);
     wait_for_the_end(held);
-    assert_eq!(launcher.wait().unwrap().code(), Some(141));
+    assert_eq!(launcher.code(), Some(141));
 }
 
 #[test]
 fn a_job_ends_quietly_when_nobody_hears_it_at_all() {
     let fifo = Fifo::new("deaf-and-dumb");
     let script = format!("exec 9>{}; echo ready; yes >&2", fifo.0.display());
-    let mut launcher = gradwire(&["run", "-n", "2", "sh", "-c", &script])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = gradwire(&["run", "-n", "2", "sh", "-c", &script]);
+    let mut launcher = Running(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
     let held = File::open(&fifo.0).unwrap();
-    drop(launcher.stderr.take());
+    drop(launcher.0.stderr.take());
     wait_for_the_end(held);
-    assert_eq!(launcher.wait().unwrap().code(), Some(141));
+    assert_eq!(launcher.code(), Some(141));
 }
 
 #[test]
