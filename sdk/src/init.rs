@@ -33,8 +33,8 @@ pub fn init_with(config: &Config) -> Result<Communicator> {
         }
         None => Tuning::default(),
     };
-    let Placement { mut bootstrap, secret, epoch, source } = bootstrap::discover(config)?;
     let deadline = Instant::now() + config.start_timeout;
+    let Placement { mut bootstrap, secret, epoch, source } = bootstrap::discover(config)?;
     let (rank, size) = (bootstrap.rank(), bootstrap.size());
     let identity = Identity {
         rank,
