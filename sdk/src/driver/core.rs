@@ -3,7 +3,7 @@
 use super::crank::Alarms;
 use super::wires::Wires;
 use crate::Error;
-use crate::engine::{Engine, Key, Outcome};
+use crate::engine::{Engine, Key, Outcome, Process};
 use gradwire_transport::{Activity, Event, EventRef, Events};
 use std::any::Any;
 use std::collections::HashMap;
@@ -25,6 +25,8 @@ pub(crate) struct Core {
     detached: HashMap<Key, Box<dyn Any + Send>>,
     /// A transport broke as a whole.
     broken: Option<Error>,
+    /// Lost processes that the engine has not heard of.
+    losses: Vec<(Process, Arc<str>)>,
     /// A wake-up call came, for whichever thread sleeps.
     rung: bool,
 }
@@ -40,6 +42,7 @@ impl Core {
             alarms: Arc::default(),
             detached: HashMap::new(),
             broken: None,
+            losses: Vec::new(),
             rung: false,
         }
     }
@@ -47,6 +50,14 @@ impl Core {
     /// One turn of the crank: whatever has arrived is handled, whatever can be sent is sent.
     pub(crate) fn turn(&mut self, now: Instant) -> Activity {
         let activity = self.move_all(now);
+        if !self.losses.is_empty() {
+            // A process may have ended because of a first cause that somebody has told us by now: that one counts.
+            let losses = std::mem::take(&mut self.losses);
+            self.move_all(now);
+            for (process, reason) in losses {
+                self.engine.lost(process, reason, &mut self.wires);
+            }
+        }
         if self.engine.take_alarm() {
             // Whoever hears of a fault may end the process: what the others must know leaves first.
             self.move_all(now);
@@ -150,13 +161,14 @@ impl Core {
                     engine.notified(process, *notice, wires);
                 }
             }
-            EventRef::Other(Event::Done(token)) => engine.put_done(*token, wires),
+            // A put may fail after its bytes were used: the peer has ended its call and left before it could say so. Where
+            // they were not, the loss of the peer follows.
+            EventRef::Other(Event::Done(token) | Event::Failed(token, _)) => engine.put_done(*token, wires),
             EventRef::Other(Event::PeerLost(peer, reason)) => {
                 if let Some(process) = wires.process(carrier, *peer) {
-                    engine.lost(process, reason.to_string().into(), wires);
+                    self.losses.push((process, reason.to_string().into()));
                 }
             }
-            // A failed put belongs to a lost peer, whose event follows, or to an operation that has ended.
             other => tracing::trace!(?other, "transport event"),
         }
     }
