@@ -110,7 +110,7 @@ impl Shared {
         let (far, near) = UnixStream::pair().ok()?;
         far.set_nonblocking(true).ok()?;
         near.set_nonblocking(true).ok()?;
-        self.wires().nodes[node as usize].bell = Some(far);
+        self.wires().nodes[node as usize].hang(far);
         Some(near)
     }
 }

@@ -94,11 +94,23 @@ impl Node {
         self.sleeping
     }
 
+    /// Hangs up the bell, which may be first asked for after falling asleep: what came in between rings at once.
+    pub(crate) fn hang(&mut self, bell: UnixStream) {
+        self.bell = Some(bell);
+        if self.unseen {
+            self.ring();
+        }
+    }
+
     pub(crate) fn wake(&mut self) {
         self.unseen = true;
-        if std::mem::take(&mut self.sleeping)
-            && let Some(bell) = &mut self.bell
-        {
+        if std::mem::take(&mut self.sleeping) {
+            self.ring();
+        }
+    }
+
+    fn ring(&mut self) {
+        if let Some(bell) = &mut self.bell {
             // A full pipe means that enough has been rung.
             let _ = bell.write(&[1]);
             self.rung = true;
