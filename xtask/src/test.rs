@@ -2,7 +2,6 @@
 
 use crate::book;
 use crate::command::{Outcome, cargo, command, root, run, run_to_failure};
-
 use crate::packages;
 use crate::session::{Session, Step};
 use std::process::{ExitCode, Stdio};
