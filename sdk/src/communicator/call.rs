@@ -4,7 +4,7 @@ use super::Communicator;
 use crate::buffer::{Private, Reducer, Span, lend};
 use crate::direct;
 use crate::engine::{self, Begin, Contribution, Job, Outcome, Work};
-use crate::plan::{Plan, Shape};
+use crate::plan::{self, Plan, Shape};
 use crate::{Error, Rank, Result};
 use gradwire_schema::{CallSignature, Equivalence, InvalidValue, MismatchTable, Properties};
 use std::num::NonZeroU64;
@@ -52,61 +52,52 @@ impl Communicator {
         }
     }
 
-    /// Carries out a collective on the working vector. `own`: the part of it that this rank contributes;
-    /// small calls travel with the signatures, and `small` turns all contributions into the result.
-    pub(super) fn collect(
-        &self,
-        collective: &Collective<'_>,
-        working: &mut [u8],
-        contribution: Contribution,
-        own: std::ops::Range<usize>,
-        small: impl FnOnce(&mut [u8], &mut [u8]),
-    ) -> Result<()> {
-        let begin = self.begin(collective.signature);
-        let direct = direct::Call {
-            begin: &begin,
-            collective: collective.shape.collective,
-            root: collective.shape.root,
-            element_size: collective.shape.element_size,
-            reducer: collective.operation.map(|operation| &operation.reducer),
-            own: own.clone(),
-        };
+    /// Carries out a collective on the working vector: in shared memory where all members share it, else in the
+    /// engine. Small ones travel with the signatures.
+    pub(super) fn collect(&self, collective: &Collective<'_>, working: &mut [u8]) -> Result<()> {
+        let Collective { signature, shape, operation } = collective;
+        let begin = self.begin(*signature);
+        let reducer = operation.map(|operation| &operation.reducer);
+        let direct = direct::Call { begin: &begin, shape, reducer };
         if let Some(result) = self.run_direct(&direct, working) {
             return result;
         }
         let shared = self.job.shared();
-        let largest = match contribution {
-            Contribution::Each(len) | Contribution::Only(_, len) => len,
-        };
-        if self.size() > 1 && largest <= small_limit(self.size()) {
+        let own = shape.byte_range(&shape.input(self.rank));
+        let contributed = shape.byte_range(&shape.input(shape.root)).len();
+        if self.size() > 1 && contributed <= small_limit(self.size()) {
+            let contribution = match shape.collective {
+                plan::Collective::Broadcast => Contribution::Only(shape.root, contributed),
+                _ => Contribution::Each(contributed),
+            };
             let own = working.get(own).unwrap_or_default().to_vec();
             let key = shared.begin(begin, Work::Exchange { own, contribution });
-            if let Outcome::Gathered(mut gathered) = shared.wait(key)? {
-                small(&mut gathered, working);
+            if let Outcome::Gathered(gathered) = shared.wait(key)? {
+                self.finish_small(collective, &gathered, working);
             }
             return Ok(());
         }
-        let algorithm = self.job.select(&collective.shape);
-        let plan = Plan::new(algorithm, collective.shape.clone(), self.rank);
-        let reducer = collective.operation.map(|operation| operation.reducer.clone());
+        let plan = Plan::new(self.job.select(shape), shape.clone(), self.rank);
+        let reducer = reducer.cloned();
         lend(shared, begin, working, |working| Work::Planned(Job { plan, working, reducer }))?;
         Ok(())
     }
 
-    /// Folds the contributions of all ranks, in rank order, into the destination.
-    pub(super) fn fold_small(
-        &self,
-        operation: &Operation,
-        gathered: &mut [u8],
-        part: std::ops::Range<usize>,
-        destination: &mut [u8],
-    ) {
-        fold_blocks(&operation.reducer, gathered, self.size(), part, destination);
+    /// Makes the result of all contributions, which are in rank order.
+    fn finish_small(&self, collective: &Collective<'_>, gathered: &[u8], working: &mut [u8]) {
+        let shape = &collective.shape;
+        let part = shape.byte_range(&shape.result(self.rank));
+        let Some(destination) = working.get_mut(part.clone()) else { return };
+        match collective.operation {
+            _ if destination.is_empty() => {}
+            Some(operation) => fold_blocks(&operation.reducer, gathered, self.size(), part, destination),
+            None => destination.copy_from_slice(gathered),
+        }
     }
 
     pub(super) fn shape<T: Equivalence>(
         &self,
-        collective: crate::plan::Collective,
+        collective: plan::Collective,
         count: usize,
         root: Rank,
         operation: Option<&Operation>,
@@ -127,7 +118,7 @@ impl Communicator {
 /// Folds equal blocks of `gathered`, of which `part` counts, into `destination`.
 fn fold_blocks(
     reducer: &Reducer,
-    gathered: &mut [u8],
+    gathered: &[u8],
     ranks: usize,
     part: std::ops::Range<usize>,
     destination: &mut [u8],

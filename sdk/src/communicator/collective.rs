@@ -4,7 +4,7 @@ use super::Communicator;
 use super::call::{Collective, Operation, misuse, pack, unpack, with_bytes};
 use crate::buffer::Reducer;
 use crate::buffer::Span;
-use crate::engine::{Begin, Contribution, Job};
+use crate::engine::{Begin, Job};
 use crate::plan;
 use crate::plan::Plan;
 use crate::{Rank, Result};
@@ -62,7 +62,7 @@ impl Communicator {
         let signature = CallSignature::new(gradwire_schema::Collective::Barrier);
         let shape = self.shape::<u8>(plan::Collective::Broadcast, 0, 0, None);
         let collective = Collective { signature, shape, operation: None };
-        self.collect(&collective, &mut [], Contribution::NOTHING, 0..0, |_, _| ())
+        self.collect(&collective, &mut [])
     }
 
     /// Overwrites every rank's values with those of `root`.
@@ -76,13 +76,7 @@ impl Communicator {
             signature::<T>(gradwire_schema::Collective::Broadcast, values.len(), Some(root), None);
         let shape = self.shape::<T>(plan::Collective::Broadcast, values.len(), root, None);
         let collective = Collective { signature, shape, operation: None };
-        with_bytes(values, |bytes| {
-            let contribution = Contribution::Only(root, bytes.len());
-            let own = if self.rank == root { 0..bytes.len() } else { 0..0 };
-            self.collect(&collective, bytes, contribution, own, |gathered, bytes| {
-                bytes.copy_from_slice(gathered);
-            })
-        })
+        with_bytes(values, |bytes| self.collect(&collective, bytes))
     }
 
     /// Reduces the values of all ranks, element by element; every rank gets the result in place.
@@ -142,10 +136,7 @@ impl Communicator {
     ) -> Result<()> {
         let shape = self.shape::<T>(plan::Collective::AllReduce, count, 0, Some(operation));
         let collective = Collective { signature, shape, operation: Some(operation) };
-        let len = bytes.len();
-        self.collect(&collective, bytes, Contribution::Each(len), 0..len, |gathered, bytes| {
-            self.fold_small(operation, gathered, 0..len, bytes);
-        })
+        self.collect(&collective, bytes)
     }
 
     /// Reduces the values of all ranks, element by element, into those of `root`. Other ranks' values are unchanged.
@@ -166,19 +157,11 @@ impl Communicator {
             signature::<T>(gradwire_schema::Collective::Reduce, count, Some(root), Some(&operation));
         let shape = self.shape::<T>(plan::Collective::Reduce, count, root, Some(&operation));
         let collective = Collective { signature, shape, operation: Some(&operation) };
-        let run = |bytes: &mut [u8]| {
-            let len = bytes.len();
-            self.collect(&collective, bytes, Contribution::Each(len), 0..len, |gathered, bytes| {
-                if self.rank == root {
-                    self.fold_small(&operation, gathered, 0..len, bytes);
-                }
-            })
-        };
         if self.rank == root {
-            return with_bytes(values, run);
+            return with_bytes(values, |bytes| self.collect(&collective, bytes));
         }
         // Partial results pass through the working vector: the values themselves stay as they are.
-        run(&mut pack(values))
+        self.collect(&collective, &mut pack(values))
     }
 
     /// Every rank gets the values of all ranks, in rank order. `destination` is `size` times as long as `source`.
@@ -217,8 +200,8 @@ impl Communicator {
         let own = pack(source);
         let mut working = vec![0; own.len() * self.size()];
         let block = own.len() * self.rank..own.len() * (self.rank + 1);
-        working[block.clone()].copy_from_slice(&own);
-        self.collect(&collective, &mut working, Contribution::Each(own.len()), block, |_, _| ())
+        working[block].copy_from_slice(&own);
+        self.collect(&collective, &mut working)
     }
 
     /// Reduces the values of all ranks, element by element, and gives each rank its part of the result: `source` is `size`
@@ -245,11 +228,8 @@ impl Communicator {
         let shape = self.shape::<T>(plan::Collective::ReduceScatter, count, 0, Some(&operation));
         let collective = Collective { signature, shape, operation: Some(&operation) };
         let mut working = pack(source);
-        let len = working.len();
-        let part = len / self.size() * self.rank..len / self.size() * (self.rank + 1);
-        self.collect(&collective, &mut working, Contribution::Each(len), 0..len, |gathered, working| {
-            self.fold_small(&operation, gathered, part.clone(), &mut working[part.clone()]);
-        })?;
+        self.collect(&collective, &mut working)?;
+        let part = collective.shape.byte_range(&collective.shape.result(self.rank));
         unpack(&working[part], destination)
     }
 
@@ -265,10 +245,7 @@ impl Communicator {
             // Only the own part is written before all ranks have agreed, and put back if they do not.
             let before = bytes[block.clone()].to_vec();
             bytes[block.clone()].copy_from_slice(&own);
-            let contribution = Contribution::Each(own.len());
-            let result = self.collect(collective, bytes, contribution, block.clone(), |gathered, bytes| {
-                bytes.copy_from_slice(gathered);
-            });
+            let result = self.collect(collective, bytes);
             if let Err(crate::Error::Mismatch { .. }) = result {
                 bytes[block].copy_from_slice(&before);
             }

@@ -7,7 +7,6 @@
 
 use super::Communicator;
 use super::call::{Collective, Operation, misuse};
-use crate::engine::Contribution;
 use crate::{Error, Rank, Result, plan};
 use gradwire_schema::control::{self, TensorManifest};
 use gradwire_schema::layout::{CheckError, Checked, Field, Tensor};
@@ -133,30 +132,14 @@ impl Communicator {
         way: Way,
         operation: Option<&Operation>,
     ) -> Result<()> {
-        let len = bytes.len();
         let (collective, root) = match way {
             Way::Reduce => (plan::Collective::AllReduce, 0),
             Way::Broadcast(root) => (plan::Collective::Broadcast, root),
         };
         let operation = operation.filter(|_| matches!(way, Way::Reduce));
-        let mut shape = self.shape::<u8>(collective, len / element_size, root, operation);
+        let mut shape = self.shape::<u8>(collective, bytes.len() / element_size, root, operation);
         shape.element_size = element_size;
-        let collective = Collective { signature, shape, operation };
-        match way {
-            Way::Reduce => {
-                self.collect(&collective, bytes, Contribution::Each(len), 0..len, |gathered, bytes| {
-                    if let Some(operation) = operation {
-                        self.fold_small(operation, gathered, 0..len, bytes);
-                    }
-                })
-            }
-            Way::Broadcast(root) => {
-                let own = if self.rank == root { 0..len } else { 0..0 };
-                self.collect(&collective, bytes, Contribution::Only(root, len), own, |gathered, bytes| {
-                    bytes.copy_from_slice(gathered);
-                })
-            }
-        }
+        self.collect(&Collective { signature, shape, operation }, bytes)
     }
 }
 

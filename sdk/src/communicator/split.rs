@@ -2,7 +2,7 @@
 
 use super::Communicator;
 use super::call::Collective;
-use crate::engine::{Contribution, GroupId, Process};
+use crate::engine::{GroupId, Process};
 use crate::plan;
 use crate::{Rank, Result};
 use gradwire_schema::layout::fingerprint_of_name;
@@ -18,7 +18,7 @@ impl Communicator {
     pub fn duplicate(&self) -> Result<Self> {
         let signature = CallSignature::new(gradwire_schema::Collective::Duplicate);
         let sequence = self.calls.count();
-        self.exchange(signature, &mut [])?;
+        self.tell_all(signature, &[])?;
         self.derive(sequence, 0, self.members.clone(), self.rank)
     }
 
@@ -32,12 +32,11 @@ impl Communicator {
         let signature = CallSignature::new(gradwire_schema::Collective::Split);
         let sequence = self.calls.count();
         // Colour, whether there is one, key: 16 bytes a rank.
-        let mut all = vec![0; self.size() * ENTRY];
-        let own = self.rank * ENTRY..(self.rank + 1) * ENTRY;
-        all[own.clone()][..4].copy_from_slice(&colour.unwrap_or(0).to_le_bytes());
-        all[own.clone()][4] = u8::from(colour.is_some());
-        all[own][8..].copy_from_slice(&key.to_le_bytes());
-        self.exchange(signature, &mut all)?;
+        let mut own = [0; ENTRY];
+        own[..4].copy_from_slice(&colour.unwrap_or(0).to_le_bytes());
+        own[4] = u8::from(colour.is_some());
+        own[8..].copy_from_slice(&key.to_le_bytes());
+        let all = self.tell_all(signature, &own)?;
         let Some(colour) = colour else { return Ok(None) };
         let mut ranks: Vec<(i64, Rank)> = all
             .chunks_exact(ENTRY)
@@ -51,15 +50,13 @@ impl Communicator {
         self.derive(sequence, u64::from(colour) + 1, members, rank).map(Some)
     }
 
-    /// Every rank contributes its block of `all` and gets the others'.
-    fn exchange(&self, signature: CallSignature, all: &mut [u8]) -> Result<()> {
-        let block = all.len() / self.size();
-        let shape = self.shape::<u8>(plan::Collective::AllGather, block, 0, None);
-        let own = block * self.rank..block * (self.rank + 1);
-        let collective = Collective { signature, shape, operation: None };
-        self.collect(&collective, all, Contribution::Each(block), own, |gathered, all| {
-            all.copy_from_slice(gathered);
-        })
+    /// Every rank's bytes, by rank: a collective of the library's own.
+    pub(crate) fn tell_all(&self, signature: CallSignature, own: &[u8]) -> Result<Vec<u8>> {
+        let shape = self.shape::<u8>(plan::Collective::AllGather, own.len(), 0, None);
+        let mut all = vec![0; own.len() * self.size()];
+        all[shape.block(self.rank)].copy_from_slice(own);
+        self.collect(&Collective { signature, shape, operation: None }, &mut all)?;
+        Ok(all)
     }
 
     /// The communicator that all its members derive alike: its number is a hash of where it comes from.

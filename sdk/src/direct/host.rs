@@ -4,13 +4,15 @@ use super::{BOARD_LEN, Condition, Environment, Failure, Fold, Group, Memory, Pat
 use crate::buffer::{Reducer, Span};
 use crate::communicator::{Communicator, mismatch};
 use crate::driver::{Core, Next, Patience, Shared};
-use crate::engine::{Begin, Contribution, Outcome, Port, Process, Work};
-use crate::plan::Collective;
+use crate::engine::{Begin, Port, Process};
+use crate::plan::{Collective, Shape};
 use crate::{Error, Rank, Result};
 use gradwire_schema::CallSignature;
 use gradwire_transport::{Activity, Allocation, Direct, ImportError, Region, RegionKey, RemoteRegion};
-use std::ops::Range;
 use std::time::Instant;
+
+/// The calls in which the members of a new communicator tell each other of their boards.
+const JOINING: CallSignature = CallSignature::new(gradwire_schema::Collective::Duplicate);
 
 /// What the direct executor needs, with where it came from.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ impl Communicator {
             words[0] = 1;
             words[1..].copy_from_slice(key.as_bytes());
         }
-        let all = self.tell_all(&words)?;
+        let all = self.tell_all(JOINING, &words)?;
         let keys: Option<Vec<RegionKey>> = all
             .chunks_exact(words.len())
             .map(|words| (words[0] == 1).then(|| words[1..].try_into().map(RegionKey::from_bytes).ok())?)
@@ -45,7 +47,7 @@ impl Communicator {
             _ => None,
         };
         // One that cannot map what the others can keeps all from it.
-        let all = self.tell_all(&[u8::from(board.is_some())])?;
+        let all = self.tell_all(JOINING, &[u8::from(board.is_some())])?;
         if all.contains(&0) {
             if let Some(board) = board {
                 self.unshare(board);
@@ -75,7 +77,7 @@ impl Communicator {
         let mut board = self.board().borrow_mut();
         let Membership { group, .. } = board.as_mut()?;
         // After a fault the peers must see no call that will not be made; the engine says what it was.
-        if self.has_ended() || call.element_size > Group::largest_element(self.size()) {
+        if self.has_ended() || call.shape.element_size > Group::largest_element(self.size()) {
             return None;
         }
         // SAFETY: the vector is borrowed for this call and used through the span only. The call has ended when this function
@@ -169,17 +171,6 @@ impl Communicator {
         None
     }
 
-    /// Every rank's bytes, by rank: a small collective of the library's own.
-    fn tell_all(&self, own: &[u8]) -> Result<Vec<u8>> {
-        let begin = self.begin(CallSignature::new(gradwire_schema::Collective::Duplicate));
-        let work = Work::Exchange { own: own.to_vec(), contribution: Contribution::Each(own.len()) };
-        let shared = self.job().shared();
-        match shared.wait(shared.begin(begin, work))? {
-            Outcome::Gathered(all) => Ok(all),
-            _ => Err(Error::Bug("an exchange ended without its data".into())),
-        }
-    }
-
     /// As [`begin`](Self::begin), for what is no call of all ranks.
     fn uncounted(&self, signature: CallSignature) -> Begin {
         Begin {
@@ -196,12 +187,8 @@ impl Communicator {
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) begin: &'a Begin,
-    pub(crate) collective: Collective,
-    pub(crate) root: Rank,
-    pub(crate) element_size: usize,
+    pub(crate) shape: &'a Shape,
     pub(crate) reducer: Option<&'a Reducer>,
-    /// The bytes of the vector that this rank contributes.
-    pub(crate) own: Range<usize>,
 }
 
 impl Call<'_> {
@@ -212,34 +199,25 @@ impl Call<'_> {
         rank: Rank,
         surroundings: &mut Surroundings<'_>,
     ) -> Result<(), Failure<Error>> {
-        let (call, root, span) = (&self.begin.signature, self.root, memory.span);
-        let fold = |reducer| Fold { reducer, element_size: self.element_size };
-        let bug = || Failure::Environment(Error::Bug("a reduction without an operation".into()));
-        let block = || -> Option<Memory> {
-            let share = memory.share.map(|share| Share { offset: share.offset + self.own.start, ..share });
-            Some(Memory { span: span.part(self.own.clone())?, share })
+        let Self { begin, shape, reducer } = *self;
+        let (call, root, span) = (&begin.signature, shape.root, memory.span);
+        let bug = || Failure::Environment(Error::Bug("a collective that contradicts its shape".into()));
+        let fold =
+            || reducer.map(|reducer| Fold { reducer, element_size: shape.element_size }).ok_or_else(bug);
+        let block = || {
+            let own = shape.byte_range(&shape.input(rank));
+            let share = memory.share.map(|share| Share { offset: share.offset + own.start, ..share });
+            span.part(own).map(|span| Memory { span, share }).ok_or_else(bug)
         };
-        match self.collective {
-            Collective::AllReduce => {
-                group.all_reduce(call, memory, span, fold(self.reducer.ok_or_else(bug)?), surroundings)
-            }
+        match shape.collective {
+            Collective::AllReduce => group.all_reduce(call, memory, span, fold()?, surroundings),
             Collective::Broadcast => group.broadcast(call, memory, root, surroundings),
-            Collective::AllGather => group.all_gather(call, block().ok_or_else(bug)?, span, surroundings),
-            Collective::Gather => {
-                group.gather(call, block().ok_or_else(bug)?, Some(span), root, surroundings)
-            }
-            Collective::Reduce => group.reduce(
-                call,
-                memory,
-                Some(span),
-                root,
-                fold(self.reducer.ok_or_else(bug)?),
-                surroundings,
-            ),
+            Collective::AllGather => group.all_gather(call, block()?, span, surroundings),
+            Collective::Gather => group.gather(call, block()?, Some(span), root, surroundings),
+            Collective::Reduce => group.reduce(call, memory, Some(span), root, fold()?, surroundings),
             Collective::ReduceScatter => {
-                let len = span.len() / group.boards.size();
-                let part = span.part(rank * len..(rank + 1) * len).ok_or_else(bug)?;
-                group.reduce_scatter(call, memory, part, fold(self.reducer.ok_or_else(bug)?), surroundings)
+                let part = span.part(shape.byte_range(&shape.result(rank))).ok_or_else(bug)?;
+                group.reduce_scatter(call, memory, part, fold()?, surroundings)
             }
         }
     }

@@ -44,7 +44,6 @@ pub(crate) struct Agreement {
     rank: usize,
     size: usize,
     signature: CallSignature,
-    hash: u64,
     contribution: Contribution,
     /// Contributions of the ranks `rank`, `rank + 1`, ... as far as they are known; meaningless once `table` is there.
     gathered: Vec<u8>,
@@ -70,7 +69,6 @@ impl Agreement {
         Self {
             rank,
             size,
-            hash: signature.hash(),
             signature,
             contribution,
             gathered: own.to_vec(),
@@ -96,30 +94,27 @@ impl Agreement {
             .map(|round| ring::forward(self.size, self.rank, 1 << round))
     }
 
-    /// The next frame to send: to whom, and its kind and payload. Called until there is none.
-    pub(crate) fn tell(&mut self, payload: &mut Vec<u8>) -> Option<(usize, FrameHeader)> {
+    /// The next frame to send: to whom, its kind and its round, and its payload. Called until there is none.
+    pub(crate) fn tell(&mut self, payload: &mut Vec<u8>) -> Option<(usize, FrameKind, u32)> {
         // What is told in round k has been heard in the rounds before.
         if self.told == self.rounds() || self.told > self.round {
             return None;
         }
-        let distance = 1 << self.told;
-        let to = ring::backward(self.size, self.rank, distance);
+        let round = self.told;
+        self.told += 1;
         payload.clear();
-        let mut header = match &self.table {
+        let kind = match &self.table {
             None => {
                 payload.extend_from_slice(&self.signature.encode());
-                payload.extend_from_slice(&self.gathered[..self.bytes_of(0..self.blocks(self.told))]);
-                FrameHeader::new(FrameKind::Agree)
+                payload.extend_from_slice(&self.gathered[..self.bytes_of(0..self.blocks(round))]);
+                FrameKind::Agree
             }
             Some(table) => {
                 payload.extend_from_slice(&table.encode());
-                FrameHeader::new(FrameKind::Mismatch)
+                FrameKind::Mismatch
             }
         };
-        header.signature = self.hash;
-        header.offset = u64::from(self.told);
-        self.told += 1;
-        Some((to, header))
+        Some((ring::backward(self.size, self.rank, 1 << round), kind, round))
     }
 
     /// A frame of one of the rounds, of any rank of the communicator.

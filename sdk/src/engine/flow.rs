@@ -338,7 +338,7 @@ impl Flow {
                 if let Some(total) = incoming.consume() {
                     let mut header = context.header;
                     (header.kind, header.tag, header.offset) = (FrameKind::Credit, step.channel, total);
-                    context.outbox.push(Letter { to: incoming.peer, bytes: header.encode().to_vec() });
+                    context.outbox.push(Letter::new(incoming.peer, header, &[]));
                 }
             }
             running.done = range.end;
@@ -392,10 +392,7 @@ impl Flow {
             };
             let mut header = context.header;
             (header.kind, header.tag, header.slot) = (FrameKind::Ready, channel, u32::from(slot));
-            header.payload_len = Opening::LEN as u64;
-            let mut bytes = header.encode().to_vec();
-            bytes.extend_from_slice(&opening.encode());
-            context.outbox.push(Letter { to: incoming.peer, bytes });
+            context.outbox.push(Letter::new(incoming.peer, header, &opening.encode()));
             moved = true;
         }
         Ok(moved)
@@ -425,8 +422,7 @@ impl Flow {
     }
 
     fn bytes(&self, range: &Range<usize>) -> Range<usize> {
-        let size = self.job.plan.shape().element_size;
-        range.start * size..range.end * size
+        self.job.plan.shape().byte_range(range)
     }
 
     fn incoming(&mut self, from: Rank, channel: u32) -> Option<&mut Incoming> {

@@ -63,9 +63,7 @@ impl Engine {
                     port,
                 );
             }
-            let mut bytes = header.encode().to_vec();
-            bytes.extend_from_slice(payload);
-            return self.strangers.push((process, bytes));
+            return self.strangers.push((process, *header, payload.to_vec()));
         };
         let Some(rank) = group.rank_of(process).filter(|rank| *rank as u32 == header.source) else {
             return self.expel(process, Breach("it spoke for a rank that is not its own"), port);
@@ -232,7 +230,7 @@ impl Engine {
         (reply.source, reply.offset) = (group.rank as u32, group.calls.count());
         // Whoever waits in a call itself is not the one that is waited for.
         reply.tag = u32::from(!group.active.is_empty());
-        self.post(Letter { to: process, bytes: reply.encode().to_vec() }, port);
+        self.post(Letter::new(process, reply, &[]), port);
     }
 
     fn answered(&mut self, id: GroupId, rank: usize, header: &FrameHeader) {

@@ -6,7 +6,7 @@
 
 use super::port::{Port, Process, Sent};
 use super::slot::{Owner, Slots};
-use super::transfer::{Breach, Incoming, Opening, Outgoing};
+use super::transfer::{Breach, Incoming, Outgoing};
 use super::{Key, Letter};
 use crate::buffer::Span;
 use gradwire_schema::{FrameHeader, FrameKind};
@@ -174,7 +174,7 @@ impl Receiving {
         if let (Some(sequence), false) = (matched.announced, fits) {
             header.kind = FrameKind::Credit;
             (header.sequence, header.offset) = (sequence, REFUSED);
-            outbox.push(Letter { to: matched.incoming.peer, bytes: header.encode().to_vec() });
+            outbox.push(Letter::new(matched.incoming.peer, header, &[]));
             matched.refused = true;
             return;
         }
@@ -187,10 +187,7 @@ impl Receiving {
                 Some(opening) => {
                     header.kind = FrameKind::ReadyToReceive;
                     (header.sequence, header.slot) = (sequence, u32::from(slot));
-                    header.payload_len = Opening::LEN as u64;
-                    let mut bytes = header.encode().to_vec();
-                    bytes.extend_from_slice(&opening.encode());
-                    outbox.push(Letter { to: matched.incoming.peer, bytes });
+                    outbox.push(Letter::new(matched.incoming.peer, header, &opening.encode()));
                 }
                 None => slots.give_back(slot),
             }
@@ -204,7 +201,7 @@ impl Receiving {
             if let (Some(total), Some(sequence)) = (matched.incoming.consume(), matched.announced) {
                 header.kind = FrameKind::Credit;
                 (header.sequence, header.offset) = (sequence, total);
-                outbox.push(Letter { to: matched.incoming.peer, bytes: header.encode().to_vec() });
+                outbox.push(Letter::new(matched.incoming.peer, header, &[]));
             }
         }
         if matched.incoming.is_over() {

@@ -26,7 +26,7 @@ pub(crate) use operation::{Outcome, Work, mismatch};
 pub(crate) use port::{Port, Process, Sent, Staging};
 
 use crate::{Error, Rank};
-use gradwire_schema::CallSignature;
+use gradwire_schema::{CallSignature, FrameHeader};
 use group::Group;
 use operation::Operation;
 use slot::Slots;
@@ -43,6 +43,17 @@ pub(crate) struct Key(pub(crate) u32);
 pub(crate) struct Letter {
     pub(crate) to: Process,
     pub(crate) bytes: Vec<u8>,
+}
+
+impl Letter {
+    /// A frame of this kind and payload.
+    pub(crate) fn new(to: Process, mut header: FrameHeader, payload: &[u8]) -> Self {
+        header.payload_len = payload.len() as u64;
+        let mut bytes = Vec::with_capacity(FrameHeader::LEN + payload.len());
+        bytes.extend_from_slice(&header.encode());
+        bytes.extend_from_slice(payload);
+        Self { to, bytes }
+    }
 }
 
 /// The call that an operation belongs to.
@@ -69,7 +80,7 @@ pub(crate) struct Engine {
     /// Messages that the port did not take yet, oldest first.
     outbox: VecDeque<Letter>,
     /// Frames of communicators that do not exist here yet.
-    strangers: Vec<(Process, Vec<u8>)>,
+    strangers: Vec<(Process, FrameHeader, Vec<u8>)>,
     /// What ended communicators, in the order it became known.
     faults: Vec<Fault>,
     /// Processes that are gone, for whatever reason.
@@ -127,8 +138,8 @@ impl Engine {
             group.end(fault.clone());
         }
         self.groups.insert(id, group);
-        for (process, bytes) in std::mem::take(&mut self.strangers) {
-            self.receive(process, &bytes, port);
+        for (process, header, payload) in std::mem::take(&mut self.strangers) {
+            self.dispatch(process, &header, &payload, port);
         }
     }
 

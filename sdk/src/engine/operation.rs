@@ -209,13 +209,10 @@ impl Operation {
     ) -> Result<Ended, (Process, Breach)> {
         if let State::Agreeing { agreement, .. } = &mut self.state {
             let mut payload = Vec::new();
-            while let Some((to, mut header)) = agreement.tell(&mut payload) {
-                self.begin.group.address(&mut header);
-                (header.sequence, header.source) = (self.begin.sequence, self.rank as u32);
-                header.payload_len = payload.len() as u64;
-                let mut bytes = header.encode().to_vec();
-                bytes.extend_from_slice(&payload);
-                outbox.push(Letter { to: self.members[to], bytes });
+            while let Some((to, kind, round)) = agreement.tell(&mut payload) {
+                let mut header = self.header;
+                (header.kind, header.offset) = (kind, u64::from(round));
+                outbox.push(Letter::new(self.members[to], header, &payload));
             }
             if !agreement.is_over() {
                 return Ok(None);

@@ -103,9 +103,8 @@ impl Engine {
 
     /// This process leaves in good order.
     pub(crate) fn goodbye(&mut self, port: &mut dyn Port) {
-        let header = FrameHeader::new(FrameKind::Goodbye).encode();
         for to in self.other_processes() {
-            self.post(Letter { to, bytes: header.to_vec() }, port);
+            self.post(Letter::new(to, FrameHeader::new(FrameKind::Goodbye), &[]), port);
         }
     }
 
@@ -184,7 +183,7 @@ impl Engine {
         header.source = group.rank as u32;
         let others: Vec<Process> = group.others().map(|(_, process)| process).collect();
         for to in others {
-            self.post(Letter { to, bytes: header.encode().to_vec() }, port);
+            self.post(Letter::new(to, header, &[]), port);
         }
     }
 
@@ -244,9 +243,9 @@ impl Engine {
         }
         tracing::warn!(process = self.own, ?fault, "giving up");
         if tell {
-            let bytes = self.report(&fault);
+            let (header, payload) = self.report(&fault);
             for to in self.other_processes() {
-                self.post(Letter { to, bytes: bytes.clone() }, port);
+                self.post(Letter::new(to, header, &payload), port);
             }
             self.alarmed = true;
         }
@@ -265,7 +264,7 @@ impl Engine {
         }
     }
 
-    fn report(&self, fault: &Fault) -> Vec<u8> {
+    fn report(&self, fault: &Fault) -> (FrameHeader, Vec<u8>) {
         let mut header = FrameHeader::new(FrameKind::Abort);
         let (cause, ranks, text) = match fault {
             Fault::Lost { process, reason, .. } => (AbortCause::PeerLost, vec![*process], reason.to_string()),
@@ -278,11 +277,7 @@ impl Engine {
             Fault::Aborted { reason, .. } => (AbortCause::Aborted, Vec::new(), reason.to_string()),
         };
         let (communicator, sequence) = (header.communicator, header.sequence);
-        let payload = AbortReport { rank: self.own, cause, ranks, text, communicator, sequence }.encode();
-        header.payload_len = payload.len() as u64;
-        let mut bytes = header.encode().to_vec();
-        bytes.extend_from_slice(&payload);
-        bytes
+        (header, AbortReport { rank: self.own, cause, ranks, text, communicator, sequence }.encode())
     }
 
     fn other_processes(&self) -> Vec<Process> {

@@ -118,6 +118,11 @@ impl Shape {
         self.len().saturating_mul(self.element_size)
     }
 
+    /// A range of elements, in bytes.
+    pub(crate) fn byte_range(&self, elements: &Range<usize>) -> Range<usize> {
+        elements.start * self.element_size..elements.end * self.element_size
+    }
+
     /// The part of the working vector that belongs to a rank. Where `count` is per rank that is its block; otherwise
     /// the parts are balanced, and cut at cache lines where they are long.
     pub(crate) fn block(&self, rank: Rank) -> Range<usize> {
