@@ -21,11 +21,20 @@ pub enum Collective {
     Duplicate = 11,
     /// Not a collective, but sender and receiver have to agree on it in the same way.
     PointToPoint = 12,
+    Scatter = 13,
+    AllToAll = 14,
+    Scan = 15,
+    ExclusiveScan = 16,
+    NeighbourExchange = 17,
+    SparseAllReduce = 18,
+    CreateWindow = 19,
+    WindowFence = 20,
+    CreateGroup = 21,
 }
 
 impl Collective {
     /// All of them, by code.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 21] = [
         Self::Barrier,
         Self::Broadcast,
         Self::AllReduce,
@@ -38,6 +47,15 @@ impl Collective {
         Self::Split,
         Self::Duplicate,
         Self::PointToPoint,
+        Self::Scatter,
+        Self::AllToAll,
+        Self::Scan,
+        Self::ExclusiveScan,
+        Self::NeighbourExchange,
+        Self::SparseAllReduce,
+        Self::CreateWindow,
+        Self::WindowFence,
+        Self::CreateGroup,
     ];
 
     /// The code on the wire.
@@ -75,6 +93,15 @@ impl Collective {
             Self::Split => "split",
             Self::Duplicate => "duplicate",
             Self::PointToPoint => "send/recv",
+            Self::Scatter => "scatter",
+            Self::AllToAll => "all_to_all",
+            Self::Scan => "scan",
+            Self::ExclusiveScan => "exclusive_scan",
+            Self::NeighbourExchange => "neighbour_exchange",
+            Self::SparseAllReduce => "sparse_all_reduce",
+            Self::CreateWindow => "create_window",
+            Self::WindowFence => "fence",
+            Self::CreateGroup => "create",
         }
     }
 }
