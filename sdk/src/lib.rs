@@ -43,7 +43,7 @@ pub use in_process::{run, run_over};
 pub use init::{init, init_with};
 pub use plan::Determinism;
 pub use rank::Rank;
-pub use request::{Request, Scope, ScopedRequest};
+pub use request::{Request, Scope, ScopedRequest, wait_all, wait_any, wait_some};
 pub use secret::JobSecret;
 
 /// What derived code names. Not for people.

@@ -4,16 +4,18 @@ use super::Span;
 use crate::Result;
 use crate::driver::Shared;
 use crate::engine::{Begin, Key, Outcome, Work};
+use gradwire_schema::Equivalence;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// Starts the operation that `work` makes of the memory, and waits until it has ended.
-pub(crate) fn lend(
+/// Starts the operation that `work` makes of the memory, waits until it has ended, and lets `conclude` finish it.
+pub(crate) fn lend<R>(
     shared: &Shared,
     begin: Begin,
     bytes: &mut [u8],
     work: impl FnOnce(Span) -> Work,
-) -> Result<Outcome> {
+    conclude: impl FnOnce(Outcome, Span) -> R,
+) -> Result<R> {
     // SAFETY: the span goes into the operation started here and nowhere else (the engine's work holds it by value and
     // drops it with the operation). The operation has ended when this function returns: it is waited for, and cancelled
     // by the guard if waiting unwinds. Until then `bytes` stays borrowed and is not used.
@@ -21,7 +23,7 @@ pub(crate) fn lend(
     let guard = Guard { shared, key: shared.begin(begin, work(span)) };
     let result = shared.wait(guard.key);
     std::mem::forget(guard);
-    result
+    Ok(conclude(result?, span))
 }
 
 struct Guard<'a> {
@@ -35,33 +37,65 @@ impl Drop for Guard<'_> {
     }
 }
 
+/// Values that a request works on: written while the operation is under way, and once more when it is concluded.
+///
+/// Whoever makes one promises that the values stay where they are, and that no reference to them is used, until the
+/// operation has ended and was concluded.
+#[derive(Debug)]
+pub(crate) struct Target<T>(NonNull<[T]>);
+
+// SAFETY: a target is an address; by the contract of `new` only the operation it was made for uses the values, on
+// whichever thread concludes it, and values of an `Equivalence` may go to any thread.
+unsafe impl<T: Equivalence> Send for Target<T> {}
+
+impl<T: Equivalence> Target<T> {
+    /// Values for an operation.
+    ///
+    /// # Safety
+    ///
+    /// Until the operation has ended and was concluded, or was given up before it began, the values live and no
+    /// reference to them is used.
+    pub(super) unsafe fn new(values: &mut [T]) -> Self {
+        Self(NonNull::from(values))
+    }
+
+    /// Uses the values, before the operation begins or after it has ended.
+    pub(crate) fn with<R>(&mut self, use_them: impl FnOnce(&mut [T]) -> R) -> R {
+        // SAFETY: by the contract of `new` the values live and nobody else uses them; the engine does not, for the
+        // operation is not under way.
+        use_them(unsafe { self.0.as_mut() })
+    }
+
+    /// The values' memory, where that is their packed form.
+    pub(crate) fn bytes(&mut self) -> Option<Span> {
+        self.with(|values| {
+            let len = values.len() * T::PACKED_SIZE;
+            let bytes = T::as_bytes_mut(values).filter(|bytes| bytes.len() == len)?;
+            // SAFETY: the span is used by the operation that the target was made for, to whose values the contract of
+            // `new` applies.
+            Some(unsafe { Span::of_slice(bytes) })
+        })
+    }
+}
+
 /// A slice lent to an operation of a scope.
 pub(crate) struct Lent<'scope, T> {
-    span: Span,
     slice: NonNull<[T]>,
     borrow: PhantomData<&'scope mut [T]>,
 }
 
-impl<'scope, T> Lent<'scope, T> {
-    pub(crate) fn new(slice: &'scope mut [T]) -> Self {
-        // SAFETY: the borrow lasts as long as `'scope`, and the scope waits for the operation before that ends. Until
-        // `give_back`, which the scope calls after it has waited, nobody uses the slice.
-        let span = unsafe { Span::of_slice(&mut *slice) };
-        Self { span, slice: NonNull::from(slice), borrow: PhantomData }
+impl<'scope, T: Equivalence> Lent<'scope, T> {
+    pub(crate) fn new(slice: &'scope mut [T]) -> (Self, Target<T>) {
+        // SAFETY: the borrow lasts as long as `'scope`, and the scope concludes the operation before that ends. Until
+        // `give_back`, which the scope calls after it has concluded it, nobody else uses the slice.
+        let target = unsafe { Target::new(slice) };
+        (Self { slice: target.0, borrow: PhantomData }, target)
     }
 
-    pub(crate) fn span(&self) -> Span {
-        self.span
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.slice.len()
-    }
-
-    /// The slice, after the operation.
+    /// The slice, after the operation was concluded.
     pub(crate) fn give_back(mut self) -> &'scope mut [T] {
-        // SAFETY: made of a unique borrow that lasts as long as `'scope`, of which this is the only copy; the operation has
-        // ended.
+        // SAFETY: made of a unique borrow that lasts as long as `'scope`; the target, the only other copy, is gone with the
+        // operation.
         unsafe { self.slice.as_mut() }
     }
 }

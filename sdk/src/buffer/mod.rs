@@ -6,7 +6,7 @@ mod private;
 mod reducer;
 mod span;
 
-pub(crate) use lend::{Lent, lend};
+pub(crate) use lend::{Lent, Target, lend};
 pub use owned::Buffer;
 pub(crate) use private::Private;
 pub(crate) use reducer::Reducer;

@@ -1,6 +1,6 @@
 //! Buffers that the library allocates: where ranks share memory, all of them can reach these.
 
-use super::Span;
+use super::Target;
 use crate::driver::Ledger;
 use crate::{Element, Error, Result};
 use gradwire_transport::{Allocation, Region};
@@ -34,10 +34,6 @@ impl<T: Element> Buffer<T> {
         Ok(Self { memory: Memory::Private(values), count })
     }
 
-    pub(crate) const fn empty() -> Self {
-        Self { memory: Memory::Private(Vec::new()), count: 0 }
-    }
-
     /// Zeros in memory of a transport, of at least `count` elements.
     pub(crate) fn shared(
         allocation: Allocation,
@@ -50,11 +46,11 @@ impl<T: Element> Buffer<T> {
         Self { memory: Memory::Shared { allocation: Some(allocation), carrier, region, ledger }, count }
     }
 
-    /// The memory, for an operation that ends before the buffer is used or dropped.
-    pub(crate) fn span(&mut self) -> Span {
+    /// The values, for an operation that is concluded before the buffer is used or dropped.
+    pub(crate) fn target(&mut self) -> Target<T> {
         // SAFETY: a request owns the buffer while its operation is under way, and hands it to the driver to be dropped
-        // after the operation if it is dropped before; a `&mut` borrow does the same for a blocking call.
-        unsafe { Span::of_slice(&mut self[..]) }
+        // after the operation if it is dropped before.
+        unsafe { Target::new(&mut self[..]) }
     }
 
     fn address(&self) -> NonNull<T> {
@@ -63,6 +59,13 @@ impl<T: Element> Buffer<T> {
             Memory::Shared { allocation: None, .. } => NonNull::dangling(),
             Memory::Private(values) => NonNull::from(values.as_slice()).cast(),
         }
+    }
+}
+
+impl<T: Element> Default for Buffer<T> {
+    /// No elements.
+    fn default() -> Self {
+        Self { memory: Memory::Private(Vec::new()), count: 0 }
     }
 }
 

@@ -11,9 +11,14 @@ pub(crate) struct Private {
 }
 
 impl Private {
+    /// Zeros.
+    pub(crate) fn zeroed(len: usize) -> Self {
+        Self { words: vec![0; len.div_ceil(size_of::<u64>())], len }
+    }
+
     /// A copy of bytes that have arrived.
     pub(crate) fn copy_of(bytes: &[u8]) -> Self {
-        let mut private = Self { words: vec![0; bytes.len().div_ceil(size_of::<u64>())], len: bytes.len() };
+        let mut private = Self::zeroed(bytes.len());
         private.span().write(bytes);
         private
     }
@@ -26,16 +31,5 @@ impl Private {
             Some(address) => unsafe { Span::new(address.cast(), self.len) },
             None => Span::EMPTY,
         }
-    }
-
-    /// Copies the bytes out.
-    pub(crate) fn copy_to(&mut self, bytes: &mut [u8]) {
-        let span = self.span();
-        // SAFETY: `bytes` is borrowed mutably for this call, and the span made of it is used for nothing else.
-        unsafe { Span::of_slice(bytes) }.copy_from(span);
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.len
     }
 }

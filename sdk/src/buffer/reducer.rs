@@ -5,6 +5,7 @@ use gradwire_schema::reduce::Partials;
 use gradwire_schema::{Equivalence, Kernel, Reduction};
 use std::fmt;
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The reduction of one call.
@@ -39,6 +40,25 @@ impl Reducer {
     /// element's size; the destination may be one of the sources. With `contributions` the result is final.
     pub(crate) fn fold(&self, sources: &[Span], destination: Span, contributions: Option<NonZeroU64>) {
         self.fold_to_all(sources, &[destination], contributions);
+    }
+
+    /// Folds equal blocks, one of each contribution, into `destination`; of each block only `part`. The result is
+    /// final.
+    pub(crate) fn fold_blocks(
+        &self,
+        blocks: &mut [u8],
+        contributions: usize,
+        part: Range<usize>,
+        destination: Span,
+    ) {
+        let len = blocks.len() / contributions.max(1);
+        // SAFETY: the blocks are borrowed for this call, and read through the span only.
+        let all = unsafe { Span::of_slice(blocks) };
+        let block = |index: usize| all.part(index * len..(index + 1) * len)?.part(part.clone());
+        let sources: Vec<Span> = (0..contributions).filter_map(block).collect();
+        if destination.len() == part.len() && !sources.is_empty() {
+            self.fold(&sources, destination, NonZeroU64::new(contributions as u64));
+        }
     }
 
     /// As [`fold`](Self::fold), into every destination.

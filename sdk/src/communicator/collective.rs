@@ -1,12 +1,9 @@
 //! Collectives on slices.
 
 use super::Communicator;
-use super::call::{Collective, Operation, misuse, pack, unpack, with_bytes};
+use super::call::{Collective, Operation, misuse};
 use crate::buffer::Reducer;
-use crate::buffer::Span;
-use crate::engine::{Begin, Job};
-use crate::plan;
-use crate::plan::Plan;
+use crate::plan::{self, Shape};
 use crate::{Rank, Result};
 use gradwire_schema::{CallSignature, Datatype, Equivalence, Reduction};
 
@@ -35,20 +32,117 @@ const fn datatype_of(fingerprint: u64) -> Option<Datatype> {
     None
 }
 
-/// The signature of a call on `count` values of `T`.
-pub(super) fn signature<T: Equivalence>(
-    collective: gradwire_schema::Collective,
-    count: usize,
-    root: Option<Rank>,
-    operation: Option<&Operation>,
-) -> CallSignature {
-    CallSignature {
-        datatype: Kind::<T>::DATATYPE,
-        layout: if Kind::<T>::DATATYPE.is_some() { 0 } else { T::FINGERPRINT },
-        root: root.map(|root| root as u32),
-        operation: operation.map(|operation| operation.properties.id),
-        count: count as u64,
-        ..CallSignature::new(collective)
+impl plan::Collective {
+    /// The call that it carries out.
+    const fn call(self) -> gradwire_schema::Collective {
+        match self {
+            Self::AllReduce => gradwire_schema::Collective::AllReduce,
+            Self::Broadcast => gradwire_schema::Collective::Broadcast,
+            Self::AllGather => gradwire_schema::Collective::AllGather,
+            Self::ReduceScatter => gradwire_schema::Collective::ReduceScatter,
+            Self::Reduce => gradwire_schema::Collective::Reduce,
+            Self::Gather => gradwire_schema::Collective::Gather,
+        }
+    }
+}
+
+/// What the calls are: signature, shape and operation, for whichever form of call carries them out.
+impl Communicator {
+    /// A collective on elements of `T`; `count` as [`Shape`] has it.
+    fn describe<T: Equivalence>(
+        &self,
+        collective: plan::Collective,
+        count: usize,
+        root: Option<Rank>,
+        operation: Option<Operation>,
+    ) -> Result<Collective> {
+        if let Some(root) = root {
+            self.check_root(root)?;
+        }
+        if T::PACKED_SIZE == 0 {
+            return Err(misuse(format!("there is nothing in a `{}` to move", std::any::type_name::<T>())));
+        }
+        let datatype = Kind::<T>::DATATYPE;
+        let signature = CallSignature {
+            datatype,
+            layout: if datatype.is_some() { 0 } else { T::FINGERPRINT },
+            root: root.map(|root| root as u32),
+            operation: operation.as_ref().map(|operation| operation.properties.id),
+            count: count as u64,
+            ..CallSignature::new(collective.call())
+        };
+        let shape = self.shape(collective, count, T::PACKED_SIZE, root, operation.as_ref());
+        if shape.len().checked_mul(shape.element_size).is_none_or(|bytes| bytes > isize::MAX as usize) {
+            return Err(misuse(format!(
+                "{count} elements of each rank are more than an address space holds"
+            )));
+        }
+        Ok(Collective { signature, shape, operation })
+    }
+
+    pub(crate) fn barrier_call(&self) -> Collective {
+        Collective {
+            signature: CallSignature::new(gradwire_schema::Collective::Barrier),
+            shape: self.shape(plan::Collective::Broadcast, 0, 1, None, None),
+            operation: None,
+        }
+    }
+
+    pub(crate) fn broadcast_call<T: Equivalence>(&self, count: usize, root: Rank) -> Result<Collective> {
+        self.describe::<T>(plan::Collective::Broadcast, count, Some(root), None)
+    }
+
+    pub(crate) fn all_reduce_call<T: Equivalence, R: Reduction<T>>(
+        &self,
+        count: usize,
+        reduction: &R,
+    ) -> Result<Collective> {
+        self.describe::<T>(plan::Collective::AllReduce, count, None, Some(Operation::new(reduction)))
+    }
+
+    pub(crate) fn reduce_call<T: Equivalence, R: Reduction<T>>(
+        &self,
+        count: usize,
+        root: Rank,
+        reduction: &R,
+    ) -> Result<Collective> {
+        self.describe::<T>(plan::Collective::Reduce, count, Some(root), Some(Operation::new(reduction)))
+    }
+
+    pub(crate) fn all_gather_call<T: Equivalence>(&self, count: usize) -> Result<Collective> {
+        self.describe::<T>(plan::Collective::AllGather, count, None, None)
+    }
+
+    pub(crate) fn gather_call<T: Equivalence>(&self, count: usize, root: Rank) -> Result<Collective> {
+        self.describe::<T>(plan::Collective::Gather, count, Some(root), None)
+    }
+
+    pub(crate) fn reduce_scatter_call<T: Equivalence, R: Reduction<T>>(
+        &self,
+        count: usize,
+        reduction: &R,
+    ) -> Result<Collective> {
+        self.describe::<T>(plan::Collective::ReduceScatter, count, None, Some(Operation::new(reduction)))
+    }
+
+    pub(super) fn shape(
+        &self,
+        collective: plan::Collective,
+        count: usize,
+        element_size: usize,
+        root: Option<Rank>,
+        operation: Option<&Operation>,
+    ) -> Shape {
+        Shape {
+            collective,
+            ranks: self.size(),
+            count,
+            element_size,
+            root: root.unwrap_or(0),
+            commutative: operation.is_none_or(|operation| operation.properties.commutative),
+            exact_partials: operation.is_none_or(|operation| operation.reducer.exact_partials()),
+            determinism: self.determinism.get(),
+        }
     }
 }
 
@@ -59,10 +153,7 @@ impl Communicator {
     ///
     /// Those of every collective: see [`Error`](crate::Error).
     pub fn barrier(&self) -> Result<()> {
-        let signature = CallSignature::new(gradwire_schema::Collective::Barrier);
-        let shape = self.shape::<u8>(plan::Collective::Broadcast, 0, 0, None);
-        let collective = Collective { signature, shape, operation: None };
-        self.collect(&collective, &mut [])
+        self.collect(&self.barrier_call(), &mut [])
     }
 
     /// Overwrites every rank's values with those of `root`.
@@ -71,12 +162,7 @@ impl Communicator {
     ///
     /// [`Misuse`](crate::Error::Misuse) when there is no such rank, and those of every collective.
     pub fn broadcast<T: Equivalence>(&self, values: &mut [T], root: Rank) -> Result<()> {
-        self.check_root(root)?;
-        let signature =
-            signature::<T>(gradwire_schema::Collective::Broadcast, values.len(), Some(root), None);
-        let shape = self.shape::<T>(plan::Collective::Broadcast, values.len(), root, None);
-        let collective = Collective { signature, shape, operation: None };
-        with_bytes(values, |bytes| self.collect(&collective, bytes))
+        self.call(&self.broadcast_call::<T>(values.len(), root)?, values)
     }
 
     /// Reduces the values of all ranks, element by element; every rank gets the result in place.
@@ -86,10 +172,7 @@ impl Communicator {
     /// Those of every collective. After [`Mismatch`](crate::Error::Mismatch) the values are untouched; after other errors of
     /// peers they are unspecified.
     pub fn all_reduce<T: Equivalence, R: Reduction<T>>(&self, values: &mut [T], reduction: R) -> Result<()> {
-        let operation = Operation::new(&reduction);
-        let count = values.len();
-        let signature = signature::<T>(gradwire_schema::Collective::AllReduce, count, None, Some(&operation));
-        with_bytes(values, |bytes| self.all_reduce_bytes::<T>(bytes, count, signature, &operation))
+        self.call(&self.all_reduce_call(values.len(), &reduction)?, values)
     }
 
     /// As [`all_reduce`](Self::all_reduce), with the result in `destination`; `source` is unchanged.
@@ -103,40 +186,7 @@ impl Communicator {
         destination: &mut [T],
         reduction: R,
     ) -> Result<()> {
-        check_lengths(source.len(), destination.len(), "as long as the source")?;
-        let operation = Operation::new(&reduction);
-        let signature =
-            signature::<T>(gradwire_schema::Collective::AllReduce, source.len(), None, Some(&operation));
-        // Copied first: the working vector holds partial results. A mismatch must leave the destination alone.
-        let mut working = pack(source);
-        self.all_reduce_bytes::<T>(&mut working, source.len(), signature, &operation)?;
-        unpack(&working, destination)
-    }
-
-    /// An all_reduce for the engine, without the short cut for small ones: what a request carries out.
-    pub(crate) fn planned_all_reduce<T: Equivalence, R: Reduction<T>>(
-        &self,
-        working: Span,
-        count: usize,
-        reduction: &R,
-    ) -> (Begin, Job) {
-        let operation = Operation::new(reduction);
-        let signature = signature::<T>(gradwire_schema::Collective::AllReduce, count, None, Some(&operation));
-        let shape = self.shape::<T>(plan::Collective::AllReduce, count, 0, Some(&operation));
-        let plan = Plan::new(self.job().select(&shape), shape, self.rank());
-        (self.begin(signature), Job { plan, working, reducer: Some(operation.reducer) })
-    }
-
-    pub(super) fn all_reduce_bytes<T: Equivalence>(
-        &self,
-        bytes: &mut [u8],
-        count: usize,
-        signature: CallSignature,
-        operation: &Operation,
-    ) -> Result<()> {
-        let shape = self.shape::<T>(plan::Collective::AllReduce, count, 0, Some(operation));
-        let collective = Collective { signature, shape, operation: Some(operation) };
-        self.collect(&collective, bytes)
+        self.call_into(&self.all_reduce_call(source.len(), &reduction)?, source, destination)
     }
 
     /// Reduces the values of all ranks, element by element, into those of `root`. Other ranks' values are unchanged.
@@ -150,18 +200,7 @@ impl Communicator {
         root: Rank,
         reduction: R,
     ) -> Result<()> {
-        self.check_root(root)?;
-        let operation = Operation::new(&reduction);
-        let count = values.len();
-        let signature =
-            signature::<T>(gradwire_schema::Collective::Reduce, count, Some(root), Some(&operation));
-        let shape = self.shape::<T>(plan::Collective::Reduce, count, root, Some(&operation));
-        let collective = Collective { signature, shape, operation: Some(&operation) };
-        if self.rank == root {
-            return with_bytes(values, |bytes| self.collect(&collective, bytes));
-        }
-        // Partial results pass through the working vector: the values themselves stay as they are.
-        self.collect(&collective, &mut pack(values))
+        self.call(&self.reduce_call(values.len(), root, &reduction)?, values)
     }
 
     /// Every rank gets the values of all ranks, in rank order. `destination` is `size` times as long as `source`.
@@ -170,14 +209,7 @@ impl Communicator {
     ///
     /// [`Misuse`](crate::Error::Misuse) when it is not, and those of every collective.
     pub fn all_gather_into<T: Equivalence>(&self, source: &[T], destination: &mut [T]) -> Result<()> {
-        check_lengths(
-            self.times(source.len())?,
-            destination.len(),
-            "as long as the sources of all ranks together",
-        )?;
-        let signature = signature::<T>(gradwire_schema::Collective::AllGather, source.len(), None, None);
-        let shape = self.shape::<T>(plan::Collective::AllGather, source.len(), 0, None);
-        self.gather_bytes(source, destination, &Collective { signature, shape, operation: None })
+        self.call_into(&self.all_gather_call::<T>(source.len())?, source, destination)
     }
 
     /// `root` gets the values of all ranks, in rank order: there `destination` is `size` times as long as `source`,
@@ -187,21 +219,8 @@ impl Communicator {
     ///
     /// [`Misuse`](crate::Error::Misuse) when it is not, or when there is no such rank, and those of every collective.
     pub fn gather_into<T: Equivalence>(&self, source: &[T], destination: &mut [T], root: Rank) -> Result<()> {
-        self.check_root(root)?;
-        let total = self.times(source.len())?;
-        let signature = signature::<T>(gradwire_schema::Collective::Gather, source.len(), Some(root), None);
-        let shape = self.shape::<T>(plan::Collective::Gather, source.len(), root, None);
-        let collective = Collective { signature, shape, operation: None };
-        if self.rank == root {
-            check_lengths(total, destination.len(), "as long as the sources of all ranks together")?;
-            return self.gather_bytes(source, destination, &collective);
-        }
-        // What passes through on its way to the root.
-        let own = pack(source);
-        let mut working = vec![0; own.len() * self.size()];
-        let block = own.len() * self.rank..own.len() * (self.rank + 1);
-        working[block].copy_from_slice(&own);
-        self.collect(&collective, &mut working)
+        let destination = if self.rank == root { destination } else { &mut [] };
+        self.call_into(&self.gather_call::<T>(source.len(), root)?, source, destination)
     }
 
     /// Reduces the values of all ranks, element by element, and gives each rank its part of the result: `source` is `size`
@@ -216,54 +235,6 @@ impl Communicator {
         destination: &mut [T],
         reduction: R,
     ) -> Result<()> {
-        let count = destination.len();
-        check_lengths(
-            self.times(count)?,
-            source.len(),
-            "the source must be as long as the parts of all ranks together",
-        )?;
-        let operation = Operation::new(&reduction);
-        let signature =
-            signature::<T>(gradwire_schema::Collective::ReduceScatter, count, None, Some(&operation));
-        let shape = self.shape::<T>(plan::Collective::ReduceScatter, count, 0, Some(&operation));
-        let collective = Collective { signature, shape, operation: Some(&operation) };
-        let mut working = pack(source);
-        self.collect(&collective, &mut working)?;
-        let part = collective.shape.byte_range(&collective.shape.result(self.rank));
-        unpack(&working[part], destination)
-    }
-
-    fn gather_bytes<T: Equivalence>(
-        &self,
-        source: &[T],
-        destination: &mut [T],
-        collective: &Collective<'_>,
-    ) -> Result<()> {
-        let own = pack(source);
-        let block = own.len() * self.rank..own.len() * (self.rank + 1);
-        with_bytes(destination, |bytes| {
-            // Only the own part is written before all ranks have agreed, and put back if they do not.
-            let before = bytes[block.clone()].to_vec();
-            bytes[block.clone()].copy_from_slice(&own);
-            let result = self.collect(collective, bytes);
-            if let Err(crate::Error::Mismatch { .. }) = result {
-                bytes[block].copy_from_slice(&before);
-            }
-            result
-        })
-    }
-
-    fn times(&self, count: usize) -> Result<usize> {
-        count
-            .checked_mul(self.size())
-            .ok_or_else(|| misuse(format!("{count} elements of each rank are too many")))
-    }
-}
-
-fn check_lengths(expected: usize, found: usize, what: &str) -> Result<()> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(misuse(format!("a buffer has {found} elements instead of {expected}: make it {what}")))
+        self.call_into(&self.reduce_scatter_call(destination.len(), &reduction)?, source, destination)
     }
 }

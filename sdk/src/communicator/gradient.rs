@@ -133,13 +133,12 @@ impl Communicator {
         operation: Option<&Operation>,
     ) -> Result<()> {
         let (collective, root) = match way {
-            Way::Reduce => (plan::Collective::AllReduce, 0),
-            Way::Broadcast(root) => (plan::Collective::Broadcast, root),
+            Way::Reduce => (plan::Collective::AllReduce, None),
+            Way::Broadcast(root) => (plan::Collective::Broadcast, Some(root)),
         };
         let operation = operation.filter(|_| matches!(way, Way::Reduce));
-        let mut shape = self.shape::<u8>(collective, bytes.len() / element_size, root, operation);
-        shape.element_size = element_size;
-        self.collect(&Collective { signature, shape, operation }, bytes)
+        let shape = self.shape(collective, bytes.len() / element_size, element_size, root, operation);
+        self.collect(&Collective { signature, shape, operation: operation.cloned() }, bytes)
     }
 }
 

@@ -3,11 +3,14 @@
 mod call;
 mod collective;
 mod gradient;
+mod memory;
 mod point_to_point;
 mod split;
+mod start;
 
 pub(crate) use call::mismatch;
 pub use point_to_point::{Received, Source};
+pub(crate) use start::{Conclude, Start};
 
 use crate::buffer::Buffer;
 use crate::direct::Membership;
@@ -29,7 +32,7 @@ use std::time::Duration;
 /// ```
 /// fn sent<T: Send>() {}
 /// sent::<gradwire::Communicator>();
-/// sent::<gradwire::Request<f32>>();
+/// sent::<gradwire::Request<gradwire::Buffer<f32>>>();
 /// ```
 ///
 /// ```compile_fail
@@ -149,7 +152,8 @@ impl Communicator {
     #[must_use]
     pub fn explain<T: Equivalence, R: Reduction<T>>(&self, count: usize, reduction: R) -> String {
         let operation = call::Operation::new::<T, R>(&reduction);
-        self.job.explain(&self.shape::<T>(crate::plan::Collective::AllReduce, count, 0, Some(&operation)))
+        let size = T::PACKED_SIZE.max(1);
+        self.job.explain(&self.shape(crate::plan::Collective::AllReduce, count, size, None, Some(&operation)))
     }
 
     /// Zeroed memory for `count` elements that other ranks of the host can reach without a copy; ordinary memory where no

@@ -1,7 +1,8 @@
 //! Messages between two ranks.
 
 use super::Communicator;
-use super::call::{misuse, pack, unpack};
+use super::call::misuse;
+use super::memory::{pack, unpack};
 use crate::buffer::lend;
 use crate::engine::{Begin, Outcome, Pattern, Work};
 use crate::{Error, Rank, Result};
@@ -46,8 +47,8 @@ impl Communicator {
         // The engine reads through the same kind of span that it writes through: a copy keeps the caller's memory const.
         let mut bytes = pack(values);
         let kind = T::FINGERPRINT;
-        lend(self.job.shared(), self.message(), &mut bytes, |span| Work::Send { to, tag, kind, span })?;
-        Ok(())
+        let work = |span| Work::Send { to, tag, kind, span };
+        lend(self.job.shared(), self.message(), &mut bytes, work, |_, _| ())
     }
 
     /// Receives a message with the tag into the beginning of `values`. Messages of one rank with one tag arrive in the
@@ -70,12 +71,14 @@ impl Communicator {
         let pattern = Pattern { source, tag: Some(tag) };
         let kind = T::FINGERPRINT;
         let size = T::PACKED_SIZE.max(1);
-        let receive = |bytes: &mut [u8]| match lend(self.job.shared(), self.message(), bytes, |span| {
-            Work::Receive { pattern, kind, span }
-        })? {
-            Outcome::Received { source, tag, len } => Ok(Received { source, tag, count: len / size }),
-            _ => Err(Error::Bug("a receive ended without a message".into())),
-        };
+        let work = |span| Work::Receive { pattern, kind, span };
+        let receive =
+            |bytes: &mut [u8]| match lend(self.job.shared(), self.message(), bytes, work, |outcome, _| {
+                outcome
+            })? {
+                Outcome::Received { source, tag, len } => Ok(Received { source, tag, count: len / size }),
+                _ => Err(Error::Bug("a receive ended without a message".into())),
+            };
         if let Some(bytes) = T::as_bytes_mut(values) {
             return receive(bytes);
         }

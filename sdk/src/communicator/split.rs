@@ -52,7 +52,7 @@ impl Communicator {
 
     /// Every rank's bytes, by rank: a collective of the library's own.
     pub(crate) fn tell_all(&self, signature: CallSignature, own: &[u8]) -> Result<Vec<u8>> {
-        let shape = self.shape::<u8>(plan::Collective::AllGather, own.len(), 0, None);
+        let shape = self.shape(plan::Collective::AllGather, own.len(), 1, None, None);
         let mut all = vec![0; own.len() * self.size()];
         all[shape.block(self.rank)].copy_from_slice(own);
         self.collect(&Collective { signature, shape, operation: None }, &mut all)?;

@@ -1,0 +1,121 @@
+//! Whose memory a blocking call works on.
+//!
+//! Executors work on one vector of bytes that every rank has in the same shape. A call that begins and ends in the
+//! caller's values works on them where they lie; one with a source and a destination works in the destination
+//! if that is the whole vector, else in a vector of its own.
+
+use super::Communicator;
+use super::call::{Collective, misuse};
+use crate::{Error, Result};
+use gradwire_schema::{Equivalence, InvalidValue};
+use std::borrow::Cow;
+
+impl Communicator {
+    /// Carries out a collective on values that are the whole working vector, at the beginning and at the end.
+    pub(super) fn call<T: Equivalence>(&self, collective: &Collective, values: &mut [T]) -> Result<()> {
+        if collective.results_in_all(self.rank) {
+            return with_bytes(values, |bytes| self.collect(collective, bytes));
+        }
+        // Partial results pass through the rest of the vector: the values there stay as they are.
+        let mut working = pack(values);
+        self.collect(collective, &mut working)?;
+        let part = collective.shape.result(self.rank);
+        unpack(&working[collective.result(self.rank)], &mut values[part])
+    }
+
+    /// Carries out a collective that begins with a rank's part in `source` and ends with its part in `destination`.
+    pub(super) fn call_into<T: Equivalence>(
+        &self,
+        collective: &Collective,
+        source: &[T],
+        destination: &mut [T],
+    ) -> Result<()> {
+        let shape = &collective.shape;
+        check_length("source", shape.input(self.rank).len(), source.len())?;
+        check_length("destination", shape.result(self.rank).len(), destination.len())?;
+        let own = packed(source);
+        let input = collective.input(self.rank);
+        if collective.results_in_all(self.rank) && input.len() < shape.bytes() {
+            return with_bytes(destination, |bytes| {
+                // Only the own part is written before all ranks have agreed, and put back if they do not.
+                let before = bytes[input.clone()].to_vec();
+                bytes[input.clone()].copy_from_slice(&own);
+                let result = self.collect(collective, bytes);
+                if let Err(Error::Mismatch { .. }) = result {
+                    bytes[input].copy_from_slice(&before);
+                }
+                result
+            });
+        }
+        let mut working = vec![0; shape.bytes()];
+        working[input].copy_from_slice(&own);
+        self.collect(collective, &mut working)?;
+        unpack(&working[collective.result(self.rank)], destination)
+    }
+}
+
+pub(super) fn check_length(what: &str, expected: usize, found: usize) -> Result<()> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(misuse(format!(
+        "the {what} has {found} elements: make it {expected} long, as the other buffer demands"
+    )))
+}
+
+/// Lends the packed form of values to `work`: their own memory where that is it, else a copy.
+fn with_bytes<T: Equivalence, R>(values: &mut [T], work: impl FnOnce(&mut [u8]) -> Result<R>) -> Result<R> {
+    let len = values.len() * T::PACKED_SIZE;
+    if let Some(bytes) = T::as_bytes_mut(values) {
+        return if bytes.len() == len { work(bytes) } else { Err(wrong_bytes::<T>()) };
+    }
+    let mut packed = pack(values);
+    let result = work(&mut packed)?;
+    unpack(&packed, values)?;
+    Ok(result)
+}
+
+/// The packed form of values: a copy.
+pub(super) fn pack<T: Equivalence>(values: &[T]) -> Vec<u8> {
+    packed(values).into_owned()
+}
+
+/// The packed form of values: their own memory where that is it.
+fn packed<T: Equivalence>(values: &[T]) -> Cow<'_, [u8]> {
+    let len = values.len() * T::PACKED_SIZE;
+    if let Some(bytes) = T::as_bytes(values).filter(|bytes| bytes.len() == len) {
+        return Cow::Borrowed(bytes);
+    }
+    let mut packed = vec![0; len];
+    values
+        .iter()
+        .zip(packed.chunks_exact_mut(T::PACKED_SIZE.max(1)))
+        .for_each(|(value, bytes)| value.pack(bytes));
+    Cow::Owned(packed)
+}
+
+/// Values from their packed form, all or none.
+pub(super) fn unpack<T: Equivalence>(packed: &[u8], values: &mut [T]) -> Result<()> {
+    if let Some(bytes) = T::as_bytes_mut(values) {
+        if bytes.len() != packed.len() {
+            return Err(wrong_bytes::<T>());
+        }
+        bytes.copy_from_slice(packed);
+        return Ok(());
+    }
+    let invalid =
+        |error: InvalidValue| Error::Misuse(format!("a rank sent what is no value here: {error}").into());
+    let all: Vec<T> = packed
+        .chunks_exact(T::PACKED_SIZE.max(1))
+        .map(|bytes| T::unpack(bytes).map_err(invalid))
+        .collect::<Result<_>>()?;
+    values.iter_mut().zip(all).for_each(|(to, from)| *to = from);
+    Ok(())
+}
+
+fn wrong_bytes<T>() -> Error {
+    misuse(format!(
+        "the `Equivalence` of `{}` offers bytes of another length than it packs",
+        std::any::type_name::<T>()
+    ))
+}
