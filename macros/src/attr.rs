@@ -37,7 +37,7 @@ impl StructAttributes {
         let mut this = Self::default();
         each_setting("gradient", attributes, mistakes, |name, meta| match name {
             "reduce" => once(&mut this.reduce, meta, reduction(meta)?),
-            "crate" => once(&mut this.krate, meta, string(meta)?.parse::<Path>()?),
+            "crate" => once(&mut this.krate, meta, path(meta)?),
             "wire" | "rename" | "skip" => {
                 let _ = rest(meta);
                 Err(meta.error(format_args!("`{name}` belongs on a field: move it there")))
@@ -80,19 +80,17 @@ impl FieldAttributes {
 pub(crate) fn equivalence_crate(attributes: &[Attribute], mistakes: &mut Mistakes) -> Option<Path> {
     let mut krate = None;
     each_setting("equivalence", attributes, mistakes, |name, meta| match name {
-        "crate" => once(&mut krate, meta, string(meta)?.parse()?),
-        _ => Err(unknown(meta, name, "on a struct: `crate = \"path\"`")),
+        "crate" => once(&mut krate, meta, path(meta)?),
+        _ => Err(unknown(meta, name, "on the type: `crate = \"path\"`")),
     });
     krate
 }
 
-/// A field with `#[equivalence(...)]` is a mistake.
-pub(crate) fn no_attributes(attributes: &[Attribute], mistakes: &mut Mistakes) {
+/// `#[equivalence(...)]` on a field or a variant is a mistake, `because` of what is done anyway.
+pub(crate) fn no_attributes(attributes: &[Attribute], because: &str, mistakes: &mut Mistakes) {
     each_setting("equivalence", attributes, mistakes, |name, meta| {
         let _ = rest(meta);
-        Err(meta.error(format_args!(
-            "`{name}` means nothing here: every field of an `Equivalence` is moved as it is"
-        )))
+        Err(meta.error(format_args!("`{name}` means nothing here: {because}")))
     });
 }
 
@@ -145,6 +143,13 @@ fn string(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
         }
         None => Err(meta.error(format_args!("write `{name} = \"...\"`"))),
     }
+}
+
+fn path(meta: &ParseNestedMeta<'_>) -> syn::Result<Path> {
+    let string = string(meta)?;
+    let message =
+        "this is no path: write where Gradwire is found, as in `crate = \"crate::reexported::gradwire\"`";
+    string.parse().map_err(|_| syn::Error::new_spanned(string, message))
 }
 
 fn reduction(meta: &ParseNestedMeta<'_>) -> syn::Result<Reduction> {

@@ -1,7 +1,11 @@
 //! Finds what cannot work, as far as names and syntax tell.
 
+mod equivalence;
+
+pub(crate) use equivalence::equivalence;
+
 use crate::mistakes::Mistakes;
-use crate::model::{Equivalence, Gradient, Shape};
+use crate::model::{Gradient, Shape};
 use std::collections::HashMap;
 use syn::{GenericArgument, Generics, PathArguments, Type, TypeParam, WherePredicate};
 
@@ -12,19 +16,6 @@ pub(crate) fn gradient(model: &Gradient<'_>, mistakes: &mut Mistakes) {
         ty(field.ty, mistakes);
         let bounds = "write `T: Element` or `T: Float` for numbers, `T: Gradient` for a struct";
         bounded(field.ty, model.generics, bounds, mistakes);
-    }
-}
-
-pub(crate) fn equivalence(model: &Equivalence<'_>, mistakes: &mut Mistakes) {
-    for (_, _, ty) in &model.fields {
-        bounded(ty, model.generics, "write `T: Equivalence`", mistakes);
-        match ty {
-            Type::Reference(_) | Type::Ptr(_) => mistakes.at(
-                ty,
-                "an address means nothing to another process: write the value itself, or an array of them",
-            ),
-            _ => machine_sized(ty, mistakes),
-        }
     }
 }
 

@@ -80,6 +80,27 @@ fn of_an_equivalence() {
     );
 }
 
+#[test]
+fn of_an_equivalence_without_data() {
+    equivalence(
+        "equivalence_of_an_enum",
+        quote! {
+            #[repr(u8)]
+            enum State {
+                Ready = 1,
+                r#async,
+            }
+        },
+    );
+    equivalence(
+        "equivalence_of_a_packed_struct",
+        quote! {
+            #[repr(C, packed(2))]
+            struct Record(u8, u32);
+        },
+    );
+}
+
 /// Returns the tokens.
 fn gradient(name: &str, input: TokenStream) -> String {
     blessed(name, crate::gradient(&syn::parse2(input).unwrap()).unwrap())

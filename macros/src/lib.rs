@@ -12,6 +12,7 @@ mod expansions;
 mod mistakes;
 mod model;
 mod names;
+mod repr;
 
 use mistakes::Mistakes;
 use proc_macro2::TokenStream;
@@ -45,9 +46,13 @@ fn gradient(input: &DeriveInput) -> syn::Result<TokenStream> {
     Ok(model.map(|model| expand::gradient(&model)).unwrap_or_default())
 }
 
-/// Derives `Equivalence` for a plain struct: its fields are moved one after the other, without padding.
+/// Derives `Equivalence` for a struct of plain values, whose fields are moved one after the other, without padding, and
+/// for an enum without data.
 ///
-/// `#[equivalence(crate = "path")]` on the struct says where to find Gradwire, if not at `::gradwire`.
+/// A value of an enum travels as its discriminant: as the integer of its `repr`, or as an `i64` where it has none.
+/// A discriminant that no variant has is refused on receipt.
+///
+/// `#[equivalence(crate = "path")]` on the type says where to find Gradwire, if not at `::gradwire`.
 #[proc_macro_derive(Equivalence, attributes(equivalence))]
 pub fn derive_equivalence(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     finish(syn::parse(input).and_then(|input| equivalence(&input)))

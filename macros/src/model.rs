@@ -1,6 +1,10 @@
-//! A model of the struct: what the derive needs to know of it.
+//! A model of the type: what the derive needs to know of it.
 
-use crate::attr::{FieldAttributes, Reduction, StructAttributes, equivalence_crate, no_attributes};
+mod equivalence;
+
+pub(crate) use equivalence::{Content, Equivalence, EquivalenceField};
+
+use crate::attr::{FieldAttributes, Reduction, StructAttributes};
 use crate::mistakes::Mistakes;
 use crate::names::NUMBERS;
 use proc_macro2::{Span, TokenStream, TokenTree};
@@ -21,40 +25,6 @@ pub(crate) struct Gradient<'a> {
     pub(crate) shape: Shape,
     /// Those that take part, in the order of declaration.
     pub(crate) fields: Vec<Field<'a>>,
-}
-
-/// A struct with `#[derive(Equivalence)]`.
-pub(crate) struct Equivalence<'a> {
-    pub(crate) name: &'a Ident,
-    pub(crate) generics: &'a Generics,
-    /// The path of `gradwire`.
-    pub(crate) krate: Path,
-    /// All fields: how code names them, their names without `r#`, their types.
-    pub(crate) fields: Vec<(Member, String, &'a Type)>,
-}
-
-impl<'a> Equivalence<'a> {
-    pub(crate) fn of(input: &'a DeriveInput, mistakes: &mut Mistakes) -> Option<Self> {
-        let krate = equivalence_crate(&input.attrs, mistakes);
-        let (_, fields) = struct_fields(input, "Equivalence", mistakes)?;
-        for field in fields {
-            no_attributes(&field.attrs, mistakes);
-        }
-        let fields = fields.iter().enumerate().map(|(index, field)| {
-            let member = member(index, field);
-            let name = match &member {
-                Member::Named(name) => name.unraw().to_string(),
-                Member::Unnamed(index) => index.index.to_string(),
-            };
-            (member, name, &field.ty)
-        });
-        Some(Self {
-            name: &input.ident,
-            generics: &input.generics,
-            krate: krate.unwrap_or_else(default_crate),
-            fields: fields.collect(),
-        })
-    }
 }
 
 /// How fields are written.
@@ -84,7 +54,7 @@ pub(crate) struct Field<'a> {
 impl<'a> Gradient<'a> {
     pub(crate) fn of(input: &'a DeriveInput, mistakes: &mut Mistakes) -> Option<Self> {
         let attributes = StructAttributes::of(&input.attrs, mistakes);
-        let (shape, fields) = struct_fields(input, "Gradient", mistakes)?;
+        let (shape, fields) = struct_fields(input, mistakes)?;
         let default =
             attributes.reduce.unwrap_or_else(|| Reduction::BuiltIn(Ident::new("Sum", Span::call_site())));
         let fields = fields
@@ -161,11 +131,7 @@ fn default_crate() -> Path {
 }
 
 /// The fields of a struct; anything else is a mistake.
-pub(crate) fn struct_fields<'a>(
-    input: &'a DeriveInput,
-    derive: &str,
-    mistakes: &mut Mistakes,
-) -> Option<(Shape, &'a Fields)> {
+fn struct_fields<'a>(input: &'a DeriveInput, mistakes: &mut Mistakes) -> Option<(Shape, &'a Fields)> {
     let (keyword, instead) = match &input.data {
         Data::Struct(data) => {
             let shape = match data.fields {
@@ -175,19 +141,17 @@ pub(crate) fn struct_fields<'a>(
             };
             return Some((shape, &data.fields));
         }
-        Data::Enum(data) => {
-            (data.enum_token.span, "a struct with a field for what each variant holds, or for its number")
-        }
+        Data::Enum(data) => (data.enum_token.span, "a struct with a field for what each variant holds"),
         Data::Union(data) => (data.union_token.span, "a struct"),
     };
     let message =
-        format_args!("`{derive}` is for structs, whose fields are always all there: write {instead}");
+        format_args!("`Gradient` is for structs, whose tensors are always all there: write {instead}");
     mistakes.add(syn::Error::new(keyword, message));
     None
 }
 
 /// How code names a field: `name`, `r#type`, `0`.
-pub(crate) fn member(index: usize, field: &syn::Field) -> Member {
+fn member(index: usize, field: &syn::Field) -> Member {
     match &field.ident {
         Some(ident) => Member::Named(ident.clone()),
         None => {

@@ -25,8 +25,8 @@ pub struct InvalidValue {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be moved between processes",
     label = "no `Equivalence`",
-    note = "what can be moved: numbers of a fixed width (`u64` for `usize`), `bool`, arrays of such, and structs with `#[derive(Equivalence)]`",
-    note = "data that lives elsewhere (`String`, `Vec`, `Box`, references) cannot: move its contents as a slice",
+    note = "what can be moved: numbers of a fixed width (`u64` for `usize`), `bool`, `char`, arrays and tuples of such, and structs and enums without data with `#[derive(Equivalence)]`",
+    note = "data that lives elsewhere (`String`, `Vec`, `Box`, references) cannot: move its contents as a slice; nor can an `Option`: write the value, and a `bool` that says whether it is there",
     note = "for a type parameter add a bound: `T: Equivalence`"
 )]
 pub trait Equivalence: Copy + Send + 'static {
@@ -109,6 +109,19 @@ impl Equivalence for bool {
     }
 }
 
+impl Equivalence for char {
+    const PACKED_SIZE: usize = 4;
+    const FINGERPRINT: u64 = fingerprint_of_name("char");
+
+    fn pack(&self, bytes: &mut [u8]) {
+        u32::from(*self).pack(bytes);
+    }
+
+    fn unpack(bytes: &[u8]) -> Result<Self, InvalidValue> {
+        Self::from_u32(u32::unpack(bytes)?).ok_or(InvalidValue { type_name: "char", offset: 0 })
+    }
+}
+
 impl<T: Send + 'static> Equivalence for PhantomData<T> {
     const PACKED_SIZE: usize = 0;
     const FINGERPRINT: u64 = fingerprint_of_name("nothing");
@@ -149,6 +162,41 @@ impl<T: Equivalence, const N: usize> Equivalence for [T; N] {
     }
 }
 
+/// A tuple is a struct whose fields are called `0`, `1`, ...
+macro_rules! tuples {
+    ($($count:literal: $($type:ident $index:tt),*;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($type: Equivalence),*> Equivalence for ($($type,)*) {
+            const PACKED_SIZE: usize = 0 $(+ $type::PACKED_SIZE)*;
+            const FINGERPRINT: u64 = Fingerprint::new()
+                .number($count)
+                $(.name(stringify!($index)).number($type::FINGERPRINT))*
+                .finish();
+
+            fn pack(&self, bytes: &mut [u8]) {
+                let mut offset = 0;
+                $(self.$index.pack(pack_field($type::PACKED_SIZE, bytes, &mut offset));)*
+            }
+
+            fn unpack(bytes: &[u8]) -> Result<Self, InvalidValue> {
+                let mut offset = 0;
+                Ok(($(unpack_field($type::PACKED_SIZE, $type::unpack, bytes, &mut offset)?,)*))
+            }
+        }
+    )*};
+}
+
+tuples! {
+    1: A 0;
+    2: A 0, B 1;
+    3: A 0, B 1, C 2;
+    4: A 0, B 1, C 2, D 3;
+    5: A 0, B 1, C 2, D 3, E 4;
+    6: A 0, B 1, C 2, D 3, E 4, F 5;
+    7: A 0, B 1, C 2, D 3, E 4, F 5, G 6;
+    8: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7;
+}
+
 /// The bytes of the next field: `size` of them at `offset`, which moves on.
 #[doc(hidden)]
 pub fn pack_field<'a>(size: usize, bytes: &'a mut [u8], offset: &mut usize) -> &'a mut [u8] {
@@ -186,6 +234,35 @@ mod tests {
             };
             assert_eq!(bool::unpack(&[byte]), expected);
         }
+    }
+
+    #[test]
+    fn a_char_is_checked() {
+        for value in ['\0', 'ß', '\u{d7ff}', '\u{e000}', char::MAX] {
+            let mut bytes = [0; 4];
+            value.pack(&mut bytes);
+            assert_eq!(bytes, u32::from(value).to_le_bytes());
+            assert_eq!(char::unpack(&bytes), Ok(value));
+        }
+        for code in [0xd800, 0xdfff, 0x11_0000, u32::MAX] {
+            let expected = InvalidValue { type_name: "char", offset: 0 };
+            assert_eq!(char::unpack(&code.to_le_bytes()), Err(expected));
+        }
+        assert!(char::unpack(b"a").is_err());
+    }
+
+    #[test]
+    fn a_tuple_is_its_fields() {
+        let value = (1_u8, -2_i16, (true, 'x'));
+        let mut bytes = [0; 8];
+        value.pack(&mut bytes);
+        assert_eq!(bytes, [1, 0xfe, 0xff, 1, b'x', 0, 0, 0]);
+        assert_eq!(Equivalence::unpack(&bytes), Ok(value));
+        bytes[3] = 2;
+        let error = <(u8, i16, (bool, char))>::unpack(&bytes);
+        assert_eq!(error, Err(InvalidValue { type_name: "bool", offset: 3 }));
+        assert_ne!(<(u8, u8)>::FINGERPRINT, <[u8; 2]>::FINGERPRINT);
+        assert_ne!(<(u8, (u8, u8))>::FINGERPRINT, <((u8, u8), u8)>::FINGERPRINT);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One error type, sorted by what the caller can do about it.
 
 use crate::Rank;
+use gradwire_schema::InvalidValue;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +45,15 @@ pub enum Error {
     /// The arguments make no sense. Nothing was sent, no buffer was touched.
     #[error("{0}")]
     Misuse(Arc<str>),
+    /// A rank gave bytes that are no value of the type, as only a faulty or a hostile program does. The values are what
+    /// they were before the call; the communicator is usable. The index tells the rank where results lie in rank order.
+    #[error("element {index} of what the ranks gave is no value: {invalid}")]
+    InvalidValue {
+        /// Which element of the result, or of the message.
+        index: usize,
+        /// What is wrong with it.
+        invalid: InvalidValue,
+    },
     /// A setting is not understood or out of range. Nothing was started.
     #[error("{name} is {value:?}, but must be {allowed}")]
     Setting {

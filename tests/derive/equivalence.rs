@@ -59,6 +59,38 @@ fn structs_nest() {
     assert_eq!(Generic::unpack(&bytes), Ok(value));
 }
 
+#[derive(Equivalence, Clone, Copy, PartialEq, Debug)]
+#[repr(C, packed)]
+struct Unaligned {
+    a: u8,
+    b: u32,
+}
+
+#[derive(Equivalence, Clone, Copy, PartialEq, Debug)]
+struct Mixed<const ROWS: usize, const COLUMNS: usize, T = f32>
+where
+    T: Equivalence,
+{
+    matrix: [[T; COLUMNS]; ROWS],
+    pair: (char, Unaligned),
+    long: [u8; 100],
+}
+
+#[test]
+fn packed_structs_tuples_and_constants_work() {
+    let value = Mixed::<2, 3, i16> {
+        matrix: [[1, 2, 3], [4, 5, -6]],
+        pair: ('ß', Unaligned { a: 7, b: 0x0b0a_0908 }),
+        long: std::array::from_fn(|index| index as u8),
+    };
+    let bytes = packed(value);
+    assert_eq!(bytes[..21], [1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 0xfa, 0xff, 0xdf, 0, 0, 0, 7, 8, 9, 10, 11]);
+    assert_eq!(bytes.len(), 121);
+    assert_eq!(Mixed::unpack(&bytes), Ok(value));
+    assert_ne!(Mixed::<2, 3>::FINGERPRINT, Mixed::<3, 2>::FINGERPRINT);
+    assert_ne!(Mixed::<2, 3>::FINGERPRINT, Mixed::<2, 3, f64>::FINGERPRINT);
+}
+
 #[test]
 fn values_that_do_not_exist_are_refused_where_they_stand() {
     let mut bytes = [0; 25];

@@ -2,10 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+mod enums;
 mod equivalence;
 mod hygiene;
 mod layout;
 mod models;
+mod moved;
 mod schema_text;
 mod ui;
 mod wire;

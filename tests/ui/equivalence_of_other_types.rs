@@ -1,9 +1,16 @@
 use gradwire::Equivalence;
 
+#[derive(Clone, Copy)]
+enum Kind {
+    Small,
+    Large,
+}
+
 #[derive(Equivalence, Clone, Copy)]
-struct Named {
-    name: Option<&'static str>,
-    letters: [char; 8],
+struct Item {
+    kind: Kind,
+    wide: u128,
+    size: std::num::NonZeroU32,
 }
 
 fn main() {}

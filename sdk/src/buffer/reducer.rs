@@ -134,12 +134,20 @@ impl<T: Equivalence, R: Reduction<T>> StagedFold for Staged<T, R> {
         let mut bytes = Vec::with_capacity(BLOCK * size);
         for start in (0..count).step_by(BLOCK) {
             let range = start * size..(start + BLOCK).min(count) * size;
-            let mut load = |source: &Span| -> Option<Vec<T>> {
+            let mut load = |source: &Span| -> Result<Vec<T>, Span> {
+                let part = source.part(range.clone()).unwrap_or(Span::EMPTY);
                 bytes.clear();
-                source.part(range.clone())?.append_to(&mut bytes);
-                bytes.chunks_exact(size).map(|value| T::unpack(value).ok()).collect()
+                part.append_to(&mut bytes);
+                bytes.chunks_exact(size).map(|value| T::unpack(value).map_err(|_| part)).collect()
             };
-            let Some(values) = sources.iter().map(&mut load).collect::<Option<Vec<_>>>() else { return };
+            let values = match sources.iter().map(&mut load).collect::<Result<Vec<_>, _>>() {
+                Ok(values) => values,
+                // What is no value is no value in the result either: every rank that gets it will refuse it.
+                Err(invalid) => {
+                    destination.part(range).inspect(|part| part.copy_from(invalid));
+                    continue;
+                }
+            };
             let Some((first, rest)) = values.split_first() else { return };
             let mut accumulators = vec![R::Accumulator::default(); first.len()];
             self.reduction.lift(first, &mut accumulators);

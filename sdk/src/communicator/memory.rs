@@ -7,7 +7,7 @@
 use super::Communicator;
 use super::call::{Collective, misuse};
 use crate::{Error, Result};
-use gradwire_schema::{Equivalence, InvalidValue};
+use gradwire_schema::Equivalence;
 use std::borrow::Cow;
 
 impl Communicator {
@@ -103,11 +103,10 @@ pub(super) fn unpack<T: Equivalence>(packed: &[u8], values: &mut [T]) -> Result<
         bytes.copy_from_slice(packed);
         return Ok(());
     }
-    let invalid =
-        |error: InvalidValue| Error::Misuse(format!("a rank sent what is no value here: {error}").into());
     let all: Vec<T> = packed
         .chunks_exact(T::PACKED_SIZE.max(1))
-        .map(|bytes| T::unpack(bytes).map_err(invalid))
+        .enumerate()
+        .map(|(index, bytes)| T::unpack(bytes).map_err(|invalid| Error::InvalidValue { index, invalid }))
         .collect::<Result<_>>()?;
     values.iter_mut().zip(all).for_each(|(to, from)| *to = from);
     Ok(())

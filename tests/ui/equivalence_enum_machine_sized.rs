@@ -1,9 +1,11 @@
 use gradwire::Equivalence;
 
 #[derive(Equivalence, Clone, Copy)]
+#[repr(usize)]
 enum State {
-    Ready,
-    Done,
+    #[equivalence(rename = "idle")]
+    Idle,
+    Busy,
 }
 
 fn main() {}

@@ -1,0 +1,6 @@
+use gradwire::Equivalence;
+
+#[derive(Equivalence, Clone, Copy)]
+enum Never {}
+
+fn main() {}
