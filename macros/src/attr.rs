@@ -1,7 +1,7 @@
 //! Reads `#[gradient(...)]`.
 
 use crate::mistakes::Mistakes;
-use crate::names::{REDUCTIONS, WIRES, reduction_meant};
+use crate::names::{REDUCTIONS, WIRES, reduction_elsewhere, reduction_meant};
 use proc_macro2::Span;
 use quote::format_ident;
 use syn::meta::ParseNestedMeta;
@@ -169,6 +169,9 @@ fn reduction(meta: &ParseNestedMeta<'_>) -> syn::Result<Reduction> {
     };
     if REDUCTIONS.iter().any(|known| name == known) {
         return Ok(Reduction::BuiltIn(name.clone()));
+    }
+    if let Some(instead) = reduction_elsewhere(&name.to_string()) {
+        return Err(syn::Error::new_spanned(name, format_args!("`{name}` {instead}")));
     }
     let meant = reduction_meant(&name.to_string()).map(|meant| format!(" (did you mean `{meant}`?)"));
     let message = format_args!(

@@ -1,80 +1,13 @@
 //! Finds what cannot work, as far as names and syntax tell.
 
 mod equivalence;
+mod gradient;
 
 pub(crate) use equivalence::equivalence;
+pub(crate) use gradient::gradient;
 
 use crate::mistakes::Mistakes;
-use crate::model::{Gradient, Shape};
-use std::collections::HashMap;
-use syn::{GenericArgument, Generics, PathArguments, Type, TypeParam, WherePredicate};
-
-pub(crate) fn gradient(model: &Gradient<'_>, mistakes: &mut Mistakes) {
-    has_fields(model, mistakes);
-    names_differ(model, mistakes);
-    for field in &model.fields {
-        ty(field.ty, mistakes);
-        let bounds = "write `T: Element` or `T: Float` for numbers, `T: Gradient` for a struct";
-        bounded(field.ty, model.generics, bounds, mistakes);
-    }
-}
-
-fn has_fields(model: &Gradient<'_>, mistakes: &mut Mistakes) {
-    if model.fields.is_empty() {
-        let instead = match model.shape {
-            Shape::Unit => "give it fields: `struct Name { weight: Vec<f32> }`",
-            Shape::Named | Shape::Tuple => "give it a field that is not skipped",
-        };
-        mistakes.at(model.name, format_args!("`{}` has no tensors to reduce: {instead}", model.name));
-    }
-}
-
-fn names_differ(model: &Gradient<'_>, mistakes: &mut Mistakes) {
-    let mut seen = HashMap::new();
-    for field in &model.fields {
-        if field.name.is_empty() {
-            mistakes.add(syn::Error::new(field.name_span, "a name has at least one character"));
-        }
-        if let Some(first) = seen.insert(&field.name, field.name_span) {
-            let message =
-                format!("two fields are called `{}` on the wire: give one another `rename`", field.name);
-            let mut mistake = syn::Error::new(field.name_span, message);
-            mistake.combine(syn::Error::new(first, "the other one"));
-            mistakes.add(mistake);
-        }
-    }
-}
-
-/// Types that no trait could explain as well.
-fn ty(ty: &Type, mistakes: &mut Mistakes) {
-    match ty {
-        Type::Reference(reference) => {
-            let message = match &*reference.elem {
-                Type::Slice(_) | Type::Path(_) | Type::Array(_) => {
-                    "a gradient owns its tensors: write `Vec<f32>`, `Box<[f32]>` or `[f32; N]` for a reference"
-                }
-                _ => "a gradient owns its tensors: write an owned type for the reference",
-            };
-            mistakes.at(reference, message);
-        }
-        Type::Ptr(pointer) => {
-            mistakes
-                .at(pointer, "a gradient owns its tensors: write `Vec<f32>` or `Box<[f32]>` for the pointer");
-        }
-        Type::Tuple(tuple) => {
-            mistakes
-                .at(tuple, "a tuple has no names for its tensors: write a struct with `#[derive(Gradient)]`");
-        }
-        Type::Slice(slice) => {
-            mistakes.at(slice, "a tensor needs a home: write `Box<[T]>` or `Vec<T>` for `[T]`");
-        }
-        Type::Group(group) => self::ty(&group.elem, mistakes),
-        Type::Paren(paren) => self::ty(&paren.elem, mistakes),
-        Type::Array(array) => machine_sized(&array.elem, mistakes),
-        Type::Path(_) => machine_sized(ty, mistakes),
-        _ => {}
-    }
-}
+use syn::{GenericArgument, Generics, Path, PathArguments, Type, TypeParam, WherePredicate};
 
 /// `usize` inside a tensor.
 fn machine_sized(ty: &Type, mistakes: &mut Mistakes) {
@@ -141,4 +74,12 @@ fn parameter<'a>(ty: &Type, generics: &'a Generics) -> Option<&'a TypeParam> {
         }
         _ => None,
     }
+}
+
+/// The name of a type that is, by the look of its path, one of the standard library, and whether it has parameters.
+fn standard(path: &Path) -> Option<(String, bool)> {
+    let (first, last) = (path.segments.first()?, path.segments.last()?);
+    let is_standard = ["std", "alloc", "core"].iter().any(|name| first.ident == name);
+    let is_generic = matches!(last.arguments, PathArguments::AngleBracketed(_));
+    (path.segments.len() == 1 || is_standard).then(|| (last.ident.to_string(), is_generic))
 }

@@ -7,6 +7,7 @@ pub(crate) use equivalence::{Content, Equivalence, EquivalenceField};
 use crate::attr::{FieldAttributes, Reduction, StructAttributes};
 use crate::mistakes::Mistakes;
 use crate::names::NUMBERS;
+use crate::repr::Repr;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -23,6 +24,8 @@ pub(crate) struct Gradient<'a> {
     /// The path of `gradwire`.
     pub(crate) krate: Path,
     pub(crate) shape: Shape,
+    /// Where `repr(packed)` is written.
+    pub(crate) packed: Option<Span>,
     /// Those that take part, in the order of declaration.
     pub(crate) fields: Vec<Field<'a>>,
 }
@@ -68,6 +71,7 @@ impl<'a> Gradient<'a> {
             generics: &input.generics,
             krate: attributes.krate.unwrap_or_else(default_crate),
             shape,
+            packed: Repr::of(&input.attrs, mistakes).packed,
             fields,
         })
     }
@@ -85,6 +89,12 @@ impl<'a> Field<'a> {
             return None;
         }
         if is_phantom(&field.ty) {
+            if attributes.reduce.is_some() || attributes.wire.is_some() || attributes.rename.is_some() {
+                mistakes.at(
+                    &field.ty,
+                    "there is nothing in a `PhantomData`, which is left out: remove the settings",
+                );
+            }
             return None;
         }
         let member = member(index, field);

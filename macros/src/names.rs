@@ -49,6 +49,19 @@ pub(crate) fn reduction_meant(name: &str) -> Option<&'static str> {
     Some(meant)
 }
 
+/// Why a reduction of ours is none that a field can name, and what to do instead.
+pub(crate) fn reduction_elsewhere(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "MinLoc" | "MaxLoc" => {
+            "needs an index beside each value, which a tensor does not have: call `all_reduce` on a slice of `Located`"
+        }
+        "PreMultipliedSum" => {
+            "has a factor that is known at run time only: multiply the tensor before the call and write `Sum`, or call `all_reduce` on it"
+        }
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::reduction_meant;

@@ -1,9 +1,9 @@
 //! What cannot be moved between processes.
 
-use super::{bounded, machine_sized};
+use super::{bounded, machine_sized, standard};
 use crate::mistakes::Mistakes;
 use crate::model::{Content, Equivalence};
-use syn::{Path, PathArguments, Type};
+use syn::{Path, Type};
 
 pub(crate) fn equivalence(model: &Equivalence<'_>, mistakes: &mut Mistakes) {
     for parameter in model.generics.lifetimes() {
@@ -45,13 +45,8 @@ fn value(ty: &Type, mistakes: &mut Mistakes) {
 
 /// What to write instead of a type of the standard library that is no plain value.
 fn instead(path: &Path) -> Option<&'static str> {
-    let (first, last) = (path.segments.first()?, path.segments.last()?);
-    let is_standard = ["std", "alloc", "core"].iter().any(|name| first.ident == name);
-    if path.segments.len() > 1 && !is_standard {
-        return None;
-    }
-    let is_generic = matches!(last.arguments, PathArguments::AngleBracketed(_));
-    Some(match last.ident.to_string().as_str() {
+    let (name, is_generic) = standard(path)?;
+    Some(match name.as_str() {
         "String" => {
             "text lives elsewhere and has any length: write `[u8; N]` and its length, or move its bytes as a slice in a call of their own"
         }
