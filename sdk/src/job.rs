@@ -136,6 +136,7 @@ impl Job {
         let Core { engine, wires, .. } = &mut *core;
         engine.add_group(id, members, rank, calls, wires);
         core.collect();
+        self.shared().hand_on(&mut core);
     }
 
     pub(crate) fn remove_group(&self, id: GroupId) {
@@ -143,6 +144,7 @@ impl Job {
         let Core { engine, wires, .. } = &mut *core;
         engine.remove_group(id, wires);
         core.collect();
+        self.shared().hand_on(&mut core);
     }
 
     pub(crate) fn abort(&self, reason: &str) {

@@ -127,7 +127,7 @@ pub(super) fn small_limit(ranks: usize) -> usize {
 }
 
 /// The error that all ranks get alike, from the calls of all of them.
-pub(crate) fn mismatch(calls: &[Option<CallSignature>], sequence: u64) -> Error {
+pub(crate) fn mismatch(calls: &[Option<CallSignature>], number: u64) -> Error {
     let mut table: Option<MismatchTable> = None;
     for (rank, signature) in (0..).zip(calls) {
         let Some(signature) = signature else { continue };
@@ -138,7 +138,7 @@ pub(crate) fn mismatch(calls: &[Option<CallSignature>], sequence: u64) -> Error 
             None => table = Some(entry),
         }
     }
-    engine::mismatch(&table.unwrap_or_default(), sequence)
+    engine::mismatch(&table.unwrap_or_default(), number)
 }
 
 pub(super) fn misuse(text: String) -> Error {

@@ -77,6 +77,7 @@ impl Communicator {
         };
         let board = communicator.share()?;
         communicator.board.replace(board);
+        communicator.calls.end_set_up();
         Ok(communicator)
     }
 
@@ -179,9 +180,14 @@ impl Communicator {
         self.calls.count()
     }
 
-    /// Whether every further call fails.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.calls.have_ended()
+    /// Whether a call fails before it begins.
+    pub(crate) fn has_ended(&self, sequence: u64) -> bool {
+        self.calls.have_ended(sequence)
+    }
+
+    /// The number of a call as users count.
+    pub(crate) fn number(&self, sequence: u64) -> u64 {
+        self.calls.number(sequence)
     }
 
     /// What the members share, if they share memory.

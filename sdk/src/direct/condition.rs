@@ -50,6 +50,16 @@ impl Condition<'_> {
         late.into_iter().filter(|rank| Some(advance(*rank)) == least).collect()
     }
 
+    /// The ranks of which none may have left for good. A call that somebody has not come to yet cannot have ended for
+    /// anybody: then those are all others.
+    pub(crate) fn needed(&self) -> Vec<Rank> {
+        let late: Vec<Rank> = self.late().collect();
+        if self.counter == Counter::Line && !late.is_empty() {
+            return self.boards.others().map(|(rank, _)| rank).collect();
+        }
+        late
+    }
+
     /// Announces that this rank goes to sleep until its bell rings. `false`: do not, it is ready. In either case
     /// [`unpark`](Self::unpark) must follow.
     #[must_use]

@@ -77,7 +77,7 @@ impl Communicator {
         let mut board = self.board().borrow_mut();
         let Membership { group, .. } = board.as_mut()?;
         // After a fault the peers must see no call that will not be made; the engine says what it was.
-        if self.has_ended() || call.shape.element_size > Group::largest_element(self.size()) {
+        if self.has_ended(call.begin.sequence) || call.shape.element_size > Group::largest_element(self.size()) {
             return None;
         }
         // SAFETY: the vector is borrowed for this call and used through the span only. The call has ended when this function
@@ -99,7 +99,7 @@ impl Communicator {
 
     fn explain_failure(&self, failure: Failure<Error>, memory: Memory, begin: &Begin) -> Error {
         if let Failure::Mismatch(calls) = failure {
-            return mismatch(&calls, begin.sequence);
+            return mismatch(&calls, self.number(begin.sequence));
         }
         let mut core = self.job().shared().lock();
         if let Some(share) = memory.share
@@ -107,11 +107,14 @@ impl Communicator {
         {
             core.wires.carriers[carrier].transport.deregister(region);
         }
-        let Core { engine, wires, .. } = &mut *core;
         if let Failure::Corrupt(rank, what) = failure {
+            let Core { engine, wires, .. } = &mut *core;
             engine.breach(self.members()[rank], what, wires);
+            engine.check_presence(self.id(), begin.sequence, &[rank], wires);
+            core.collect();
+            self.job().shared().hand_on(&mut core);
         }
-        match (engine.fault(self.id()), failure) {
+        match (core.engine.fault(self.id(), begin.sequence), failure) {
             (Some(first_cause), _) => first_cause,
             (None, Failure::Environment(error)) => error,
             (None, _) => Error::Bug("a collective failed without a cause".into()),
@@ -239,26 +242,36 @@ impl Surroundings<'_> {
         self.begin.timeout.and_then(|timeout| self.begin.started.checked_add(timeout))
     }
 
-    /// Looks for a reason to give up.
-    fn give_up(&self, core: &mut Core, missing: impl FnOnce() -> Vec<Rank>) -> Result<()> {
-        let Core { engine, wires, .. } = core;
-        let id = self.communicator.id();
-        if let Some(error) = engine.fault(id) {
-            return Err(error);
-        }
+    /// Looks for a reason to give up. `needed`: the ranks without which this one waits in vain; `missing`: those to
+    /// blame when time is up.
+    fn give_up(
+        &self,
+        core: &mut Core,
+        needed: impl FnOnce() -> Vec<Rank>,
+        missing: impl FnOnce() -> Vec<Rank>,
+    ) -> Result<()> {
+        self.fault(core)?;
         let now = Instant::now();
         let late = self.deadline().is_some_and(|deadline| deadline <= now);
-        if !late && !engine.anybody_left() {
+        if !late && !core.engine.anybody_left() {
             return Ok(());
         }
-        let missing = missing();
-        for rank in &missing {
-            engine.check_presence(id, self.communicator.members()[*rank], wires);
+        let Core { engine, wires, .. } = &mut *core;
+        engine.check_presence(self.communicator.id(), self.begin.sequence, &needed(), wires);
+        if late {
+            let missing = missing();
+            if !missing.is_empty() {
+                engine.report_time_out(self.begin, &missing, now, wires);
+            }
         }
-        if late && !missing.is_empty() {
-            engine.report_time_out(self.begin, &missing, now, wires);
-        }
-        engine.fault(id).map_or(Ok(()), Err)
+        core.collect();
+        self.shared().hand_on(core);
+        self.fault(core)
+    }
+
+    /// Why the call fails, if it does.
+    fn fault(&self, core: &Core) -> Result<()> {
+        core.engine.fault(self.communicator.id(), self.begin.sequence).map_or(Ok(()), Err)
     }
 }
 
@@ -283,7 +296,7 @@ impl Environment for Surroundings<'_> {
             if condition.is_ready() {
                 return Ok(());
             }
-            self.give_up(&mut core, || condition.missing())?;
+            self.give_up(&mut core, || condition.needed(), || condition.missing())?;
             match patience.next() {
                 Next::Spin => std::hint::spin_loop(),
                 Next::Yield => {
@@ -319,15 +332,13 @@ impl Environment for Surroundings<'_> {
                 Err(ImportError::NotYet) => {
                     core.turn(Instant::now());
                     shared.hand_on(&mut core);
-                    self.give_up(&mut core, || vec![rank])?;
+                    self.give_up(&mut core, || vec![rank], || vec![rank])?;
                     drop(core);
                     std::thread::yield_now();
                     core = shared.lock();
                 }
                 Err(error) => {
-                    if let Some(fault) = core.engine.fault(self.communicator.id()) {
-                        return Err(fault);
-                    }
+                    self.fault(&core)?;
                     return Err(Error::System(
                         format!("memory of rank {rank} cannot be mapped: {error}").into(),
                     ));

@@ -9,7 +9,11 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long a process that gives up hands what the others must know to the system, at most. A peer that takes nothing for
+/// so long is in trouble itself.
+const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// Turned by one thread at a time.
 #[derive(Debug)]
@@ -49,6 +53,27 @@ impl Core {
 
     /// One turn of the crank: whatever has arrived is handled, whatever can be sent is sent.
     pub(crate) fn turn(&mut self, now: Instant) -> Activity {
+        let activity = self.move_and_lose(now);
+        if self.engine.has_finished() && self.has_output() {
+            // Whoever waited for it may now compute for long, or end the process: what it owes others leaves first.
+            self.move_and_lose(now);
+        }
+        self.collect();
+        activity
+    }
+
+    /// Goes on until the system has taken what calls that have ended still owe others. Not while other calls are under way:
+    /// those see to it themselves.
+    pub(crate) fn hand_over(&mut self) {
+        let end = Instant::now() + LAST_WORDS;
+        while self.engine.has_ended_all() && self.has_output() && Instant::now() < end {
+            if self.turn(Instant::now()) == Activity::Idle {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    fn move_and_lose(&mut self, now: Instant) -> Activity {
         let activity = self.move_all(now);
         if !self.losses.is_empty() {
             // A process may have ended because of a first cause that somebody has told us by now: that one counts.
@@ -58,12 +83,28 @@ impl Core {
                 self.engine.lost(process, reason, &mut self.wires);
             }
         }
-        if self.engine.take_alarm() {
-            // Whoever hears of a fault may end the process: what the others must know leaves first.
-            self.move_all(now);
-        }
-        self.collect();
         activity
+    }
+
+    /// Whoever hears of a fault may end the process: what the others must know leaves first.
+    fn speak_out(&mut self) {
+        if !self.engine.take_alarm() {
+            return;
+        }
+        let end = Instant::now() + LAST_WORDS;
+        loop {
+            let now = Instant::now();
+            self.move_and_lose(now);
+            if !self.engine.take_alarm() && !self.has_output() || now >= end {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Whether something is still to be handed to the system.
+    pub(crate) fn has_output(&self) -> bool {
+        self.engine.has_mail() || self.wires.carriers.iter().any(|carrier| carrier.transport.has_output())
     }
 
     fn move_all(&mut self, now: Instant) -> Activity {
@@ -95,6 +136,7 @@ impl Core {
 
     /// Sorts finished operations to those who wait for them. Called after everything that may end one.
     pub(crate) fn collect(&mut self) {
+        self.speak_out();
         for (key, result) in self.engine.finished() {
             if self.detached.remove(&key).is_some() {
                 continue;

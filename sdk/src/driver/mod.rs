@@ -93,17 +93,22 @@ impl Drop for Driver {
             let _ = service.join();
         }
         let mut core = self.shared.lock();
-        let Core { engine, wires, .. } = &mut *core;
-        engine.goodbye(wires);
+        // Nothing comes after a goodbye.
         let end = Instant::now() + FAREWELL;
         while !core.engine.is_idle() && Instant::now() < end {
             if core.turn(Instant::now()) == Activity::Idle {
                 std::thread::yield_now();
             }
         }
+        let Core { engine, wires, .. } = &mut *core;
+        engine.goodbye(wires);
+        let end = Instant::now() + FAREWELL;
+        while core.engine.has_mail() && Instant::now() < end {
+            core.turn(Instant::now());
+        }
         core.wires.disconnect_all();
         let mut quiet = 0;
-        while quiet < 2 && Instant::now() < end {
+        while (quiet < 2 || core.has_output()) && Instant::now() < end {
             quiet = if core.turn(Instant::now()) == Activity::Idle { quiet + 1 } else { 0 };
         }
     }
@@ -171,6 +176,7 @@ impl Shared {
         let mut core = self.lock();
         loop {
             if let Some(result) = ended(&mut core) {
+                core.hand_over();
                 self.hand_on(&mut core);
                 return result;
             }

@@ -94,6 +94,12 @@ impl Agreement {
             .map(|round| ring::forward(self.size, self.rank, 1 << round))
     }
 
+    /// Whether it is known what the rank calls.
+    pub(crate) fn has_heard(&self, rank: usize) -> bool {
+        let distance = (rank + self.size - self.rank) % self.size;
+        self.is_over() || distance < 1 << self.round
+    }
+
     /// The next frame to send: to whom, its kind and its round, and its payload. Called until there is none.
     pub(crate) fn tell(&mut self, payload: &mut Vec<u8>) -> Option<(usize, FrameKind, u32)> {
         // What is told in round k has been heard in the rounds before.

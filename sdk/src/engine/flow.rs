@@ -118,6 +118,35 @@ impl Flow {
         ranks
     }
 
+    /// Whether something has still to come from a rank: data, memory opened for ours, or word of our puts.
+    pub(crate) fn needs(&self, rank: Rank, port: &dyn Port) -> bool {
+        let Some(&process) = self.members.get(rank) else { return false };
+        self.steps[self.first..].iter().any(|running| {
+            let bytes = self.bytes(&running.step.range).len();
+            if running.over || bytes == 0 {
+                return false;
+            }
+            let early = || self.early.contains_key(&(rank, running.step.channel));
+            match (&running.part, running.step.action) {
+                (Part::Sending(outgoing), _) => outgoing.peer == process && !outgoing.is_over(),
+                (Part::Receiving(all), _) => {
+                    all.iter().any(|incoming| incoming.peer == process && incoming.is_wanting())
+                }
+                (Part::Idle, Action::Send { to }) => {
+                    to == rank && bytes > eager_limit(port, process) && !early()
+                }
+                (
+                    Part::Idle,
+                    Action::Receive { from } | Action::ReceiveReduce { from: Peers::One(from), .. },
+                ) => from == rank && !early(),
+                (Part::Idle, Action::ReceiveReduce { from: Peers::AllOthers, .. }) => {
+                    rank != self.job.plan.rank() && !early()
+                }
+                (Part::Idle, Action::Finish) => false,
+            }
+        })
+    }
+
     /// Moves whatever can be moved.
     pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Result<(), (Process, Breach)> {
         loop {

@@ -2,12 +2,12 @@
 
 use super::message::{Envelope, Pattern};
 use super::port::Process;
-use super::{Fault, Key};
-use crate::Rank;
-use gradwire_schema::FrameHeader;
+use super::{Fault, Key, call};
+use crate::{Call, Rank};
+use gradwire_schema::{CallSignature, FrameHeader};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The identity of a communicator, equal on all its members.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -24,11 +24,19 @@ impl GroupId {
 }
 
 /// How many collectives a communicator has called here: written by its calls, read when a peer asks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Calls {
     count: AtomicU64,
-    /// None may be made any more: see [`Group::fault`].
-    ended: AtomicBool,
+    /// The first calls, in which the members made the communicator: users do not count them.
+    set_up: AtomicU64,
+    /// None from this one on may be made any more: see [`Group::ending`].
+    ended_from: AtomicU64,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self { count: AtomicU64::new(0), set_up: AtomicU64::new(0), ended_from: AtomicU64::new(u64::MAX) }
+    }
 }
 
 impl Calls {
@@ -41,9 +49,24 @@ impl Calls {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Whether the communicator has ended, for calls that do not ask the engine before they begin.
-    pub(crate) fn have_ended(&self) -> bool {
-        self.ended.load(Ordering::Relaxed)
+    /// Whether a call may not be made any more, for calls that do not ask the engine before they begin.
+    pub(crate) fn have_ended(&self, sequence: u64) -> bool {
+        sequence >= self.ended_from.load(Ordering::Relaxed)
+    }
+
+    /// The communicator is made: what users call is counted from here.
+    pub(crate) fn end_set_up(&self) {
+        self.set_up.store(self.count(), Ordering::Relaxed);
+    }
+
+    /// A call, as messages name it.
+    pub(crate) fn call(&self, signature: &CallSignature, sequence: u64) -> Call {
+        call(signature, self.number(sequence))
+    }
+
+    /// The number of a call as users count.
+    pub(crate) fn number(&self, sequence: u64) -> u64 {
+        sequence.saturating_sub(self.set_up.load(Ordering::Relaxed))
     }
 }
 
@@ -64,8 +87,16 @@ pub(crate) struct Group {
     pub(crate) posted: VecDeque<(Key, Pattern)>,
     /// Messages without a receive, in the order they came.
     pub(crate) unexpected: VecDeque<Envelope>,
-    /// Why every further call fails.
-    pub(crate) fault: Option<Fault>,
+    /// Why calls fail.
+    pub(crate) ending: Option<Ending>,
+}
+
+/// The end of a communicator.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) fault: Fault,
+    /// The first collective that fails. Those before it need nobody who has given up.
+    pub(crate) from: u64,
 }
 
 impl Group {
@@ -81,14 +112,13 @@ impl Group {
             early: BTreeMap::new(),
             posted: VecDeque::new(),
             unexpected: VecDeque::new(),
-            fault: None,
+            ending: None,
         }
     }
 
-    /// Every further call fails.
-    pub(crate) fn end(&mut self, fault: Fault) {
-        self.calls.ended.store(true, Ordering::Relaxed);
-        self.fault = Some(fault);
+    pub(crate) fn end(&mut self, ending: Ending) {
+        self.calls.ended_from.store(ending.from, Ordering::Relaxed);
+        self.ending = Some(ending);
     }
 
     pub(crate) fn rank_of(&self, process: Process) -> Option<Rank> {

@@ -84,13 +84,18 @@ impl Engine {
                 Ok(())
             }
             FrameKind::ProbeReply => {
-                self.answered(id, rank, header);
+                self.answered(id, rank, header, port);
                 Ok(())
             }
             _ => Err(Breach("it sent a frame that makes no sense here")),
         };
         if let Err(breach) = result {
             self.expel(process, breach, port);
+            // What it has spoiled cannot go on, even if it needed nothing more.
+            let from = self.groups.get(&id).map_or(0, |group| {
+                if group.active.contains_key(&header.sequence) { header.sequence } else { group.calls.count() }
+            });
+            self.lose(id, process, from, port);
         }
     }
 
@@ -233,7 +238,11 @@ impl Engine {
         self.post(Letter::new(process, reply, &[]), port);
     }
 
-    fn answered(&mut self, id: GroupId, rank: usize, header: &FrameHeader) {
+    fn answered(&mut self, id: GroupId, rank: usize, header: &FrameHeader, port: &mut dyn Port) {
+        // The mark of the question.
+        if let Some(sequence) = header.sequence.checked_sub(1) {
+            return self.vouched(id, sequence, header.offset, port);
+        }
         let asked = self.operations.values_mut().filter(|operation| operation.begin.group == id);
         for operation in asked {
             if let Some(answer) = operation.answers.get_mut(rank) {

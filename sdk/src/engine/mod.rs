@@ -5,6 +5,7 @@
 //! owns no thread; the driver feeds it and carries out what it asks of the [`Port`].
 
 mod agreement;
+mod departure;
 mod fault;
 mod flow;
 mod group;
@@ -12,22 +13,25 @@ mod inbox;
 mod message;
 mod operation;
 mod port;
+mod report;
 mod slot;
 mod timeout;
 mod transfer;
 
 pub(crate) use agreement::Contribution;
-pub(crate) use fault::Fault;
+use departure::Departures;
+use fault::Fault;
 pub(crate) use flow::Job;
 pub(crate) use group::{Calls, GroupId};
 pub(crate) use message::Pattern;
 use message::{Body, Envelope};
+use operation::call;
 pub(crate) use operation::{Outcome, Work, mismatch};
 pub(crate) use port::{Port, Process, Sent, Staging};
 
 use crate::{Error, Rank};
 use gradwire_schema::{CallSignature, FrameHeader};
-use group::Group;
+use group::{Ending, Group};
 use operation::Operation;
 use slot::Slots;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -81,18 +85,17 @@ pub(crate) struct Engine {
     outbox: VecDeque<Letter>,
     /// Frames of communicators that do not exist here yet.
     strangers: Vec<(Process, FrameHeader, Vec<u8>)>,
-    /// What ended communicators, in the order it became known.
-    faults: Vec<Fault>,
+    /// What others have given up of communicators that do not exist here yet, and from which call on.
+    early_reports: Vec<(GroupId, Fault, u64)>,
+    /// Why all communicators have ended, and those to come will.
+    stopped: Option<Fault>,
     /// Processes that are gone, for whatever reason.
-    gone: HashMap<Process, Arc<str>>,
-    /// Processes that have left, and when calls that still miss something of theirs give up: puts may arrive after the
-    /// goodbye.
-    departures: Vec<(Process, Instant)>,
+    departures: Departures,
     /// The time of the present turn.
     now: Instant,
     hosts: Vec<Arc<str>>,
     finished: Vec<(Key, Result<Outcome, Error>)>,
-    /// A fault became known here that others have not heard of.
+    /// Something was given up here of which others have still to hear.
     alarmed: bool,
     scratch: Vec<u8>,
 }
@@ -108,9 +111,9 @@ impl Engine {
             slots: Slots::new(),
             outbox: VecDeque::new(),
             strangers: Vec::new(),
-            faults: Vec::new(),
-            gone: HashMap::new(),
-            departures: Vec::new(),
+            early_reports: Vec::new(),
+            stopped: None,
+            departures: Departures::default(),
             now,
             hosts,
             finished: Vec::new(),
@@ -134,10 +137,14 @@ impl Engine {
         port: &mut dyn Port,
     ) {
         let mut group = Group::new(members, rank, calls);
-        if let Some(fault) = self.faults.iter().find(|fault| fault.ends(id, &group.members)) {
-            group.end(fault.clone());
+        if let Some(fault) = &self.stopped {
+            group.end(Ending { fault: fault.clone(), from: 0 });
         }
         self.groups.insert(id, group);
+        let reports: Vec<_> = self.early_reports.extract_if(.., |(other, ..)| *other == id).collect();
+        for (_, fault, from) in reports {
+            self.give_up(id, fault, from, port);
+        }
         for (process, header, payload) in std::mem::take(&mut self.strangers) {
             self.dispatch(process, &header, &payload, port);
         }
@@ -153,24 +160,27 @@ impl Engine {
         self.groups.remove(&id);
     }
 
-    /// Why calls on the communicator fail, if they do.
-    pub(crate) fn fault(&self, id: GroupId) -> Option<Error> {
+    /// Why a collective on the communicator fails, if it does.
+    pub(crate) fn fault(&self, id: GroupId, sequence: u64) -> Option<Error> {
         let group = self.groups.get(&id)?;
-        group.fault.as_ref().map(|fault| fault.error(&group.members, self.own))
+        let ending = group.ending.as_ref().filter(|ending| sequence >= ending.from)?;
+        Some(ending.fault.error(&group.members, self.own))
     }
 
     /// Starts an operation. Its end is reported by [`finished`](Self::finished).
     pub(crate) fn begin(&mut self, begin: Begin, work: Work, port: &mut dyn Port) -> Key {
         let key = Key(self.next_key);
         self.next_key = self.next_key.wrapping_add(1).max(1);
+        self.check_before(&begin, &work, port);
+        let sequence = if work.is_collective() { begin.sequence } else { u64::MAX };
+        if let Some(error) = self.fault(begin.group, sequence) {
+            self.finished.push((key, Err(error)));
+            return key;
+        }
         let Some(group) = self.groups.get_mut(&begin.group) else {
             self.finished.push((key, Err(Error::Bug("a call on a communicator that does not exist".into()))));
             return key;
         };
-        if let Some(fault) = &group.fault {
-            self.finished.push((key, Err(fault.error(&group.members, self.own))));
-            return key;
-        }
         let loopback = match &work {
             Work::Send { to, tag, kind, span } if *to == group.rank => {
                 let mut bytes = Vec::new();
@@ -191,8 +201,6 @@ impl Engine {
             self.finished.push((key, Ok(Outcome::Done)));
             return key;
         }
-        let departed = work.peers(group).into_iter().find(|process| self.gone.contains_key(process));
-        let sequence = begin.sequence;
         let operation = Operation::new(key, begin, work, group);
         let early = if operation.is_collective() {
             group.begun = group.begun.max(sequence + 1);
@@ -209,11 +217,27 @@ impl Engine {
         for (process, header, payload) in early {
             self.dispatch(process, &header, &payload, port);
         }
-        if let Some(process) = departed {
-            self.settle_later(process);
-        }
         self.advance(key, port);
+        self.settle(port);
         key
+    }
+
+    /// Gives up a call that cannot end, because a process has gone before it was begun: no collective, and no message to
+    /// the process.
+    fn check_before(&mut self, begin: &Begin, work: &Work, port: &mut dyn Port) {
+        let Some(group) = self.groups.get(&begin.group) else { return };
+        let (process, from) = match work {
+            Work::Exchange { .. } | Work::Planned(_) => (self.first_to_leave(group), begin.sequence),
+            Work::Send { to, .. } => {
+                let to = group.members.get(*to).copied();
+                (to.filter(|to| self.departures.contains(*to)), group.calls.count())
+            }
+            // What it takes may be here.
+            Work::Receive { .. } => return,
+        };
+        if let Some(process) = process {
+            self.lose(begin.group, process, from, port);
+        }
     }
 
     /// Ends an operation that nobody waits for any more.
@@ -224,6 +248,21 @@ impl Engine {
     /// Operations that have ended since the last call.
     pub(crate) fn finished(&mut self) -> impl Iterator<Item = (Key, Result<Outcome, Error>)> {
         self.finished.drain(..)
+    }
+
+    /// Whether an operation has ended since the last call of [`finished`](Self::finished).
+    pub(crate) fn has_finished(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
+    /// Whether no operation is under way.
+    pub(crate) fn has_ended_all(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Whether there are messages that the port did not take yet.
+    pub(crate) fn has_mail(&self) -> bool {
+        !self.outbox.is_empty()
     }
 
     /// Whether anything is under way that time or a peer could end.
@@ -243,6 +282,7 @@ impl Engine {
                 .next()
                 .map(|(key, _)| *key);
         }
+        self.settle(port);
     }
 
     fn flush(&mut self, port: &mut dyn Port) {
@@ -278,7 +318,13 @@ impl Engine {
         match result {
             Ok(None) => {}
             Ok(Some(result)) => self.finish(key, result, port),
-            Err((process, breach)) => self.expel(process, breach, port),
+            Err((process, breach)) => {
+                self.expel(process, breach, port);
+                if let Some(operation) = self.operations.get(&key) {
+                    let (id, from) = (operation.begin.group, self.given_up_from(operation));
+                    self.lose(id, process, from, port);
+                }
+            }
         }
     }
 

@@ -38,15 +38,9 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// The processes it cannot do without.
-    pub(crate) fn peers(&self, group: &Group) -> Vec<Process> {
-        match self {
-            Self::Exchange { .. } | Self::Planned(_) => group.others().map(|(_, process)| process).collect(),
-            Self::Send { to, .. } => group.members.get(*to).copied().into_iter().collect(),
-            Self::Receive { pattern, .. } => {
-                pattern.source.and_then(|source| group.members.get(source)).copied().into_iter().collect()
-            }
-        }
+    /// Whether all members take part.
+    pub(crate) fn is_collective(&self) -> bool {
+        matches!(self, Self::Exchange { .. } | Self::Planned(_))
     }
 }
 
@@ -78,6 +72,8 @@ pub(crate) struct Answer {
 pub(crate) struct Operation {
     key: Key,
     pub(crate) begin: Begin,
+    /// The number of the call as users count.
+    number: u64,
     members: Arc<[Process]>,
     rank: Rank,
     header: FrameHeader,
@@ -85,6 +81,8 @@ pub(crate) struct Operation {
     held: Vec<Held>,
     /// When the peers are asked whom everybody waits for, and what they answered.
     pub(crate) probed: bool,
+    /// The peers were asked whether they have begun it.
+    pub(crate) asked: bool,
     pub(crate) answers: Vec<Option<Answer>>,
     pub(crate) deadline: Option<Instant>,
 }
@@ -130,8 +128,20 @@ impl Operation {
             }
         };
         let deadline = begin.timeout.and_then(|timeout| begin.started.checked_add(timeout));
-        let answers = vec![None; members.len()];
-        Self { key, begin, members, rank, header, state, held: Vec::new(), probed: false, answers, deadline }
+        Self {
+            key,
+            number: group.calls.number(begin.sequence),
+            answers: vec![None; members.len()],
+            begin,
+            members,
+            rank,
+            header,
+            state,
+            held: Vec::new(),
+            probed: false,
+            asked: false,
+            deadline,
+        }
     }
 
     pub(crate) fn is_collective(&self) -> bool {
@@ -145,12 +155,30 @@ impl Operation {
         }
     }
 
-    /// Whether it cannot end without the process.
-    pub(crate) fn needs(&self, process: Process) -> bool {
+    /// Whether it cannot end without something that is still to come from the rank. What a later part of it needs shows
+    /// when it comes to that part.
+    pub(crate) fn needs(&self, rank: Rank, port: &dyn Port) -> bool {
         match &self.state {
-            State::Receiving(Receiving { pattern: Pattern { source: None, .. }, matched: None, .. }) => false,
-            _ => self.waiting_for().iter().any(|rank| self.members.get(*rank) == Some(&process)),
+            State::Agreeing { agreement, .. } => agreement.waiting_for().any(|awaited| awaited == rank),
+            State::Flowing(flow) => flow.needs(rank, port),
+            State::Sending(sending) => {
+                self.members.get(rank) == Some(&sending.to)
+                    && !matches!(&sending.state, SendingState::Long(outgoing) if outgoing.is_over())
+            }
+            State::Receiving(Receiving { matched: Some(matched), .. }) => matched.source == rank,
+            State::Receiving(Receiving { pattern, .. }) => pattern.source == Some(rank),
+            State::Over => false,
         }
+    }
+
+    /// Whether the ranks have still to agree on what they call.
+    pub(crate) fn is_agreeing(&self) -> bool {
+        matches!(self.state, State::Agreeing { .. })
+    }
+
+    /// Whether nobody has told this rank yet that the other one has made the call.
+    pub(crate) fn has_not_heard(&self, rank: Rank) -> bool {
+        matches!(&self.state, State::Agreeing { agreement, .. } if !agreement.has_heard(rank))
     }
 
     /// The ranks that it waits for, as far as it can tell by itself.
@@ -180,7 +208,7 @@ impl Operation {
     pub(crate) fn call(&self) -> Call {
         match &self.state {
             State::Agreeing { .. } | State::Flowing(_) | State::Over => {
-                call(&self.begin.signature, self.begin.sequence)
+                call(&self.begin.signature, self.number)
             }
             State::Sending(_) => Call {
                 name: "send".into(),
@@ -311,7 +339,7 @@ impl Operation {
     fn agreed(&mut self) -> Ended {
         let State::Agreeing { agreement, job } = &mut self.state else { return None };
         if let Some(table) = agreement.mismatch() {
-            return Some(Err(mismatch(table, self.begin.sequence)));
+            return Some(Err(mismatch(table, self.number)));
         }
         match job.take() {
             Some(job) => {
@@ -350,19 +378,19 @@ fn received(receiving: &Receiving) -> Result<Outcome, Error> {
 }
 
 /// The error that all ranks get alike.
-pub(crate) fn mismatch(table: &MismatchTable, sequence: u64) -> Error {
+pub(crate) fn mismatch(table: &MismatchTable, number: u64) -> Error {
     let calls = table.calls();
     let calls = calls.into_iter().map(|(signature, ranks)| {
-        (call(&signature, sequence), ranks.into_iter().map(|rank| rank as Rank).collect())
+        (call(&signature, number), ranks.into_iter().map(|rank| rank as Rank).collect())
     });
     Error::Mismatch { calls: calls.collect(), field: None }
 }
 
-/// A call, as messages name it.
-pub(crate) fn call(signature: &CallSignature, sequence: u64) -> Call {
+/// A call, as messages name it. `number`: as users count.
+pub(crate) fn call(signature: &CallSignature, number: u64) -> Call {
     Call {
         name: signature.collective.name().into(),
         arguments: signature.describe().to_string().into(),
-        sequence,
+        sequence: number,
     }
 }

@@ -1,4 +1,4 @@
-//! A rank, for tests that start, stop and kill real processes. `rank PART [ARGUMENT]`; see `Part`.
+//! A rank, for tests that start, stop and kill real processes. `rank PART [ARGUMENTS]`; each part is a function.
 //!
 //! It reports to the test through the Unix socket that `RANK_REPORTS` names: one line per event, and reads from there
 //! when to go on.
@@ -17,6 +17,7 @@ fn main() {
     match &*part {
         "loop" => all_reduces(argument.as_deref()),
         "leave" => leave(argument.as_deref()),
+        "finish" => finish(argument.as_deref(), arguments.next().as_deref()),
         "panic" => panics(),
         "train" => train(),
         "leaks" => leaks(),
@@ -104,6 +105,35 @@ fn leave(how: Option<&str>) {
         Some("forget") => std::mem::forget(comm),
         _ => panic!("how to leave?"),
     }
+}
+
+/// Some calls, and the end of the process as soon as the last one has ended here: `all_reduce`, `barrier` or `gather` of
+/// `count` elements.
+fn finish(last: Option<&str>, count: Option<&str>) {
+    let comm = gradwire::init().expect("a place in the job");
+    let (rank, size) = (comm.rank(), comm.size());
+    let count = count.map_or(1, |text| text.parse().expect("a count"));
+    let mut mine = values(rank, count);
+    comm.all_reduce(&mut mine, Sum).expect("all ranks make the first call");
+    let own = values(rank, count);
+    let mut all = vec![0.0; if last == Some("gather") { size * count } else { count }];
+    all[..count].copy_from_slice(&own);
+    let result = match last {
+        Some("all_reduce") => comm.all_reduce(&mut all, Sum),
+        Some("barrier") => comm.barrier(),
+        Some("gather") => comm.gather_into(&own, &mut all, 2),
+        _ => panic!("which call is the last?"),
+    };
+    if let Err(error) = result {
+        eprintln!("rank {rank}: {error}");
+        std::process::exit(3);
+    }
+    let right = match last {
+        Some("all_reduce") => all == sums(size, count),
+        Some("gather") if rank == 2 => (0..size).all(|rank| all[rank * count..][..count] == values(rank, count)),
+        _ => true,
+    };
+    std::process::exit(if right { 0 } else { 4 });
 }
 
 /// Rank 1 panics before its fifth call; the others say what they saw and end with code 3.

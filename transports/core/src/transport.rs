@@ -120,6 +120,11 @@ pub trait Transport: Send + fmt::Debug {
     ///
     /// Only when the transport as a whole is broken; trouble with one peer is an event.
     fn progress(&mut self, now: Instant, events: &mut Events) -> Result<Activity, TransportError>;
+    /// Whether something that was taken has still to be handed to the system or the peer by `progress`. A process that
+    /// ends before would take it along.
+    fn has_output(&self) -> bool {
+        false
+    }
     /// When `progress` must be called again even if nothing becomes ready.
     fn deadline(&self) -> Option<Instant>;
     /// Readable when `progress` has work. Before sleeping on it call [`prepare_sleep`](Self::prepare_sleep).

@@ -89,6 +89,14 @@ impl Peers {
         self.slots.iter().flatten().any(|entry| !matches!(entry.state, State::Open(_)))
     }
 
+    /// Whether anything is still to be written to a peer.
+    pub(crate) fn have_output(&self) -> bool {
+        self.slots.iter().flatten().any(|entry| match &entry.state {
+            State::Open(connection) | State::Closing { connection, .. } => connection.has_output(),
+            State::Dialling(_) | State::Awaiting { .. } => false,
+        })
+    }
+
     pub(crate) fn is_dialled(&self, slot: u32) -> bool {
         let entry = self.slots.get(slot as usize).and_then(Option::as_ref);
         entry.is_some_and(|entry| matches!(entry.state, State::Dialling(_)))

@@ -247,6 +247,10 @@ impl Transport for Tcp {
         self.advance(now, events)
     }
 
+    fn has_output(&self) -> bool {
+        self.peers.have_output()
+    }
+
     fn deadline(&self) -> Option<Instant> {
         if self.timers.stale { self.timers.last_progress } else { self.timers.next }
     }
