@@ -77,7 +77,9 @@ impl Communicator {
         let mut board = self.board().borrow_mut();
         let Membership { group, .. } = board.as_mut()?;
         // After a fault the peers must see no call that will not be made; the engine says what it was.
-        if self.has_ended(call.begin.sequence) || call.shape.element_size > Group::largest_element(self.size()) {
+        if self.has_ended(call.begin.sequence)
+            || call.shape.element_size > Group::largest_element(self.size())
+        {
             return None;
         }
         // SAFETY: the vector is borrowed for this call and used through the span only. The call has ended when this function

@@ -54,7 +54,8 @@ impl Departures {
 
     /// The one of them that left first.
     fn first(&self, processes: impl IntoIterator<Item = Process>) -> Option<Process> {
-        let gone = processes.into_iter().filter_map(|process| Some((self.gone.get(&process)?.order, process)));
+        let gone =
+            processes.into_iter().filter_map(|process| Some((self.gone.get(&process)?.order, process)));
         gone.min().map(|(_, process)| process)
     }
 
@@ -128,7 +129,10 @@ impl Engine {
 
     /// Why a process is gone.
     pub(super) fn reason(&self, process: Process) -> Arc<str> {
-        self.departures.gone.get(&process).map_or_else(|| "it left the job".into(), |gone| gone.reason.clone())
+        self.departures
+            .gone
+            .get(&process)
+            .map_or_else(|| "it left the job".into(), |gone| gone.reason.clone())
     }
 
     /// The member of a group that left first.
@@ -171,7 +175,8 @@ impl Engine {
                 return Some(Verdict::Later(at));
             }
             // A member that nobody has heard of in this call, and that left earlier, is the earlier cause.
-            let unheard = gone().filter(|(rank, _)| operation.has_not_heard(*rank)).map(|(_, process)| process);
+            let unheard =
+                gone().filter(|(rank, _)| operation.has_not_heard(*rank)).map(|(_, process)| process);
             return self.departures.first(needed().chain(unheard)).map(Verdict::Lost);
         }
         if !operation.is_agreeing() || operation.asked {

@@ -93,7 +93,11 @@ impl Engine {
             self.expel(process, breach, port);
             // What it has spoiled cannot go on, even if it needed nothing more.
             let from = self.groups.get(&id).map_or(0, |group| {
-                if group.active.contains_key(&header.sequence) { header.sequence } else { group.calls.count() }
+                if group.active.contains_key(&header.sequence) {
+                    header.sequence
+                } else {
+                    group.calls.count()
+                }
             });
             self.lose(id, process, from, port);
         }

@@ -106,7 +106,12 @@ impl Engine {
     }
 
     fn tell(&mut self, processes: &[Process], header: FrameHeader, payload: &[u8], port: &mut dyn Port) {
-        for to in processes.iter().filter(|process| !self.departures.contains(**process)).copied().collect::<Vec<_>>() {
+        for to in processes
+            .iter()
+            .filter(|process| !self.departures.contains(**process))
+            .copied()
+            .collect::<Vec<_>>()
+        {
             self.post(Letter::new(to, header, payload), port);
         }
         self.alarmed = true;
@@ -179,7 +184,8 @@ impl Engine {
                 report.text = format!("{}{CALL}{}", call.name, call.arguments);
             }
             Fault::Aborted { process, reason } => {
-                (report.rank, report.cause, report.text) = (*process, AbortCause::Aborted, reason.to_string());
+                (report.rank, report.cause, report.text) =
+                    (*process, AbortCause::Aborted, reason.to_string());
             }
         }
         (header, report.encode())

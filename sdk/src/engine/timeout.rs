@@ -98,11 +98,23 @@ impl Engine {
         self.fail(key, crate::Error::TimedOut { call, waited, waiting_for: missing.into() }, port);
     }
 
-    fn give_up_late(&mut self, begin: &Begin, call: Call, now: Instant, missing: &[Rank], port: &mut dyn Port) {
+    fn give_up_late(
+        &mut self,
+        begin: &Begin,
+        call: Call,
+        now: Instant,
+        missing: &[Rank],
+        port: &mut dyn Port,
+    ) {
         let Some(group) = self.groups.get(&begin.group) else { return };
         let waiting_for = missing.iter().filter_map(|rank| group.members.get(*rank)).copied().collect();
         // Whoever is late would not meet us in an earlier call either.
-        self.give_up(begin.group, Fault::TimedOut { call, waited: now - begin.started, waiting_for }, 0, port);
+        self.give_up(
+            begin.group,
+            Fault::TimedOut { call, waited: now - begin.started, waiting_for },
+            0,
+            port,
+        );
     }
 }
 

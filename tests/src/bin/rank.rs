@@ -130,7 +130,9 @@ fn finish(last: Option<&str>, count: Option<&str>) {
     }
     let right = match last {
         Some("all_reduce") => all == sums(size, count),
-        Some("gather") if rank == 2 => (0..size).all(|rank| all[rank * count..][..count] == values(rank, count)),
+        Some("gather") if rank == 2 => {
+            (0..size).all(|rank| all[rank * count..][..count] == values(rank, count))
+        }
         _ => true,
     };
     std::process::exit(if right { 0 } else { 4 });
