@@ -3,6 +3,8 @@
 use gradwire::{Error, Rank, Sum};
 use gradwire_tests::ranks::{Over, run, values};
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 over! {
@@ -10,6 +12,7 @@ over! {
     all_missing_ranks_are_named,
     nobody_else_is_blamed_when_rank_0_is_missing,
     a_call_in_another_communicator_does_not_count,
+    what_a_rank_has_sent_leaves_though_it_makes_no_further_call,
 }
 
 /// Case 8: ranks 3 and 6 stay away until the others have given up.
@@ -65,5 +68,36 @@ fn a_call_in_another_communicator_does_not_count(over: Over) {
         other.all_reduce(&mut mine, Sum).unwrap();
         assert_eq!(mine, [6]);
         other.barrier().unwrap();
+    });
+}
+
+/// The thread that stands in for callers sleeps already when the message is given to the transport. There is no deadline,
+/// whose coming would wake it: only a watchman who gives up.
+fn what_a_rank_has_sent_leaves_though_it_makes_no_further_call(over: Over) {
+    let (received, stuck) = (Barrier::new(2), AtomicBool::new(false));
+    run(over, 2, |comm| {
+        comm.set_timeout(None);
+        let (all_well, watch) = mpsc::channel::<()>();
+        let handle = comm.abort_handle();
+        let watchman = std::thread::spawn(move || {
+            if watch.recv_timeout(Duration::from_secs(20)) == Err(RecvTimeoutError::Timeout) {
+                handle.abort("a message is stuck");
+            }
+        });
+        for round in 0..20 {
+            // Long enough for whoever has nothing to do to fall asleep.
+            std::thread::sleep(Duration::from_millis(5));
+            let mut message = [0];
+            let result = if comm.rank() == 0 {
+                comm.send(&[round], 1, 0)
+            } else {
+                comm.recv(&mut message, 0, 0).map(|_| assert_eq!(message, [round]))
+            };
+            stuck.fetch_or(result.is_err(), Ordering::SeqCst);
+            received.wait();
+            assert!(!stuck.load(Ordering::SeqCst), "{result:?}");
+        }
+        drop(all_well);
+        watchman.join().unwrap();
     });
 }

@@ -33,6 +33,8 @@ pub(crate) struct Core {
     losses: Vec<(Process, Arc<str>)>,
     /// A wake-up call came, for whichever thread sleeps.
     rung: bool,
+    /// When the thread that sleeps on the transports wakes by itself; `None`: never.
+    pub(super) sleeps_until: Option<Instant>,
 }
 
 impl Core {
@@ -48,6 +50,7 @@ impl Core {
             broken: None,
             losses: Vec::new(),
             rung: false,
+            sleeps_until: None,
         }
     }
 
@@ -181,6 +184,11 @@ impl Core {
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let transports = self.wires.carriers.iter().filter_map(|carrier| carrier.transport.deadline());
         transports.chain(self.engine.deadline()).min()
+    }
+
+    /// Whether the thread that sleeps would sleep too long: something is due earlier than when it fell asleep.
+    pub(super) fn oversleeps(&self) -> bool {
+        self.deadline().is_some_and(|due| self.sleeps_until.is_none_or(|until| due < until))
     }
 
     /// Tells the transports that this thread will sleep. `false`: do not.

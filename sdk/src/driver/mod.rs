@@ -225,6 +225,7 @@ impl Shared {
             return core;
         }
         if core.prepare_sleep() {
+            core.sleeps_until = deadline;
             drop(core);
             self.sleeper.sleep(deadline);
             core = self.lock();
@@ -237,9 +238,9 @@ impl Shared {
     }
 
     /// Whoever turns the crank takes over from the one who sleeps, as far as transports know: when he stops turning,
-    /// peers must ring again.
+    /// peers must ring again, and what has become due must not wait.
     fn rearm(&self, core: &mut Core) {
-        if self.sleeper.is_taken() && !core.prepare_sleep() {
+        if self.sleeper.is_taken() && (!core.prepare_sleep() || core.oversleeps()) {
             self.sleeper.wake();
         }
     }

@@ -32,6 +32,7 @@ fn serve(shared: &Shared) {
             && core.prepare_sleep()
         {
             let deadline = core.deadline();
+            core.sleeps_until = deadline;
             drop(core);
             shared.sleeper.sleep(deadline);
             shared.sleeper.leave();
