@@ -42,6 +42,10 @@ impl plan::Collective {
             Self::ReduceScatter => gradwire_schema::Collective::ReduceScatter,
             Self::Reduce => gradwire_schema::Collective::Reduce,
             Self::Gather => gradwire_schema::Collective::Gather,
+            Self::Scatter => gradwire_schema::Collective::Scatter,
+            Self::AllToAll => gradwire_schema::Collective::AllToAll,
+            Self::Scan => gradwire_schema::Collective::Scan,
+            Self::ExclusiveScan => gradwire_schema::Collective::ExclusiveScan,
         }
     }
 }
@@ -137,6 +141,7 @@ impl Communicator {
             collective,
             ranks: self.size(),
             count,
+            blocks: None,
             element_size,
             root: root.unwrap_or(0),
             commutative: operation.is_none_or(|operation| operation.properties.commutative),

@@ -77,9 +77,7 @@ impl Communicator {
         let mut board = self.board().borrow_mut();
         let Membership { group, .. } = board.as_mut()?;
         // After a fault the peers must see no call that will not be made; the engine says what it was.
-        if self.has_ended(call.begin.sequence)
-            || call.shape.element_size > Group::largest_element(self.size())
-        {
+        if self.has_ended(call.begin.sequence) || !call.is_served(self.size()) {
             return None;
         }
         // SAFETY: the vector is borrowed for this call and used through the span only. The call has ended when this function
@@ -197,6 +195,15 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// Whether the executor knows how to carry it out in a group of `size` ranks.
+    fn is_served(&self, size: usize) -> bool {
+        let served = !matches!(
+            self.shape.collective,
+            Collective::Scatter | Collective::AllToAll | Collective::Scan | Collective::ExclusiveScan
+        );
+        served && self.shape.blocks.is_none() && self.shape.element_size <= Group::largest_element(size)
+    }
+
     fn run(
         &self,
         group: &mut Group,
@@ -223,6 +230,9 @@ impl Call<'_> {
             Collective::ReduceScatter => {
                 let part = span.part(shape.byte_range(&shape.result(rank))).ok_or_else(bug)?;
                 group.reduce_scatter(call, memory, part, fold()?, surroundings)
+            }
+            Collective::Scatter | Collective::AllToAll | Collective::Scan | Collective::ExclusiveScan => {
+                Err(bug())
             }
         }
     }

@@ -235,7 +235,7 @@ impl Flow {
         let available = self.available(index);
         let bytes = self.bytes(&self.steps[index].step.range);
         let running = &self.steps[index];
-        if bytes.is_empty() || matches!(running.step.action, Action::Finish) {
+        if bytes.is_empty() || matches!(running.step.action, Action::Finish | Action::Copy { .. }) {
             return Ok(self.finish_at_once(index, available));
         }
         let whole = available == bytes.len();
@@ -257,7 +257,11 @@ impl Flow {
                 let others: Vec<Rank> = (0..self.members.len()).filter(|rank| *rank != own).collect();
                 self.receive(index, &others, None, available, context)
             }
-            Action::Finish => Ok(false),
+            Action::ReceiveReduce { from: Peers::LowerFrom(first), .. } => {
+                let lower: Vec<Rank> = (first..self.job.plan.rank()).collect();
+                self.receive(index, &lower, None, available, context)
+            }
+            Action::Finish | Action::Copy { .. } => Ok(false),
         }
     }
 
@@ -268,9 +272,16 @@ impl Flow {
             return false;
         }
         if !bytes.is_empty()
-            && let (Some(reducer), Some(span)) = (&self.job.reducer, self.job.working.part(bytes.clone()))
+            && let Some(span) = self.job.working.part(bytes.clone())
         {
-            reducer.fold(&[span], span, NonZeroU64::new(1));
+            match (running.step.action, &self.job.reducer) {
+                (Action::Copy { from }, _) => {
+                    let source = self.bytes(&(from..from + running.step.range.len()));
+                    self.job.working.part(source).into_iter().for_each(|source| span.copy_from(source));
+                }
+                (Action::Finish, Some(reducer)) => reducer.fold(&[span], span, Some(self.contributions())),
+                _ => {}
+            }
         }
         let running = &mut self.steps[index];
         running.done = bytes.len();
@@ -338,6 +349,7 @@ impl Flow {
         let mut moved = self.start_receiving(index, from, target, context)?;
         let step = self.steps[index].step.clone();
         let bytes = self.bytes(&step.range);
+        let contributions = self.contributions();
         loop {
             let running = &mut self.steps[index];
             let Part::Receiving(all) = &mut running.part else { return Ok(moved) };
@@ -358,7 +370,7 @@ impl Flow {
                     let before = from.iter().filter(|other| **other < rank).count();
                     let mut operands: Vec<Span> = sources.flatten().collect();
                     operands.insert(before.min(operands.len()), own);
-                    let contributions = NonZeroU64::new(self.members.len() as u64).filter(|_| last);
+                    let contributions = Some(contributions).filter(|_| last);
                     reducer.fold(&operands, own, contributions);
                 }
                 _ => sources.flatten().for_each(|source| own.copy_from(source)),
@@ -450,6 +462,11 @@ impl Flow {
         after.iter().flatten().any(|after| self.steps.get(*after as usize).is_some_and(|after| !after.over))
     }
 
+    /// How many contributions the result is made of.
+    fn contributions(&self) -> NonZeroU64 {
+        self.job.plan.shape().contributions(self.job.plan.rank())
+    }
+
     fn bytes(&self, range: &Range<usize>) -> Range<usize> {
         self.job.plan.shape().byte_range(range)
     }
@@ -476,6 +493,7 @@ impl Flow {
 
     /// Keeps what came before its step. A peer cannot send more than the plan has steps between the two.
     fn keep(&mut self, from: Rank, channel: u32, early: Early) -> Result<(), Breach> {
+        let own = self.job.plan.rank();
         let expected = self.steps[self.first..].iter().any(|running| {
             let step = &running.step;
             step.channel == channel
@@ -484,6 +502,9 @@ impl Flow {
                     (Action::Send { to }, Early::Opening(..)) => to == from,
                     (Action::Receive { from: rank }, Early::Whole(_))
                     | (Action::ReceiveReduce { from: Peers::One(rank), .. }, Early::Whole(_)) => rank == from,
+                    (Action::ReceiveReduce { from: Peers::LowerFrom(first), .. }, Early::Whole(_)) => {
+                        (first..own).contains(&from)
+                    }
                     (Action::ReceiveReduce { from: Peers::AllOthers, .. }, Early::Whole(_)) => true,
                     _ => false,
                 }

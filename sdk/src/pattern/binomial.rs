@@ -33,9 +33,17 @@ pub(crate) const fn child(ranks: usize, rank: Rank, index: usize) -> Rank {
     forward(ranks, rank, 1 << index)
 }
 
+/// How many ranks the subtree of a rank has, itself included. They follow one another from `rank` on, around the end.
+pub(crate) fn subtree(ranks: usize, root: Rank, rank: Rank) -> usize {
+    match backward(ranks, rank, root) {
+        0 => ranks,
+        place => (1 << place.trailing_zeros()).min(ranks - place),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{child, children, parent};
+    use super::{child, children, parent, subtree};
 
     #[test]
     fn the_picture() {
@@ -54,6 +62,9 @@ mod tests {
                 let mut edges = 0;
                 for rank in 0..ranks {
                     assert_eq!(parent(ranks, root, rank).is_none(), rank == root);
+                    let below = (0..children(ranks, root, rank)).map(|index| child(ranks, rank, index));
+                    let below: usize = below.map(|child| subtree(ranks, root, child)).sum();
+                    assert_eq!(subtree(ranks, root, rank), 1 + below);
                     for index in 0..children(ranks, root, rank) {
                         edges += 1;
                         let child = child(ranks, rank, index);

@@ -1,9 +1,10 @@
 //! One rank: there is nobody to talk to.
 
-use super::{Algorithm, Association, Cost, Shape, Step};
+use super::{Algorithm, Association, Collective, Cost, Shape, Step};
 use crate::Rank;
 
-/// Finishes the own contribution where something is reduced, and does nothing otherwise.
+/// Finishes the own contribution where something is reduced, copies what goes from here to here, and does nothing
+/// otherwise.
 ///
 /// Restrictions: one rank. Association: one contribution. Cost: none.
 #[derive(Debug)]
@@ -27,10 +28,20 @@ impl Algorithm for Alone {
     }
 
     fn len(&self, shape: &Shape, _: Rank) -> usize {
-        usize::from(shape.collective.reduces())
+        let moves = match shape.collective {
+            Collective::ExclusiveScan => false,
+            Collective::AllToAll => true,
+            collective => collective.reduces(),
+        };
+        usize::from(moves)
     }
 
-    fn step(&self, shape: &Shape, _: Rank, _: usize) -> Step {
-        Step::finish(shape.whole())
+    fn step(&self, shape: &Shape, rank: Rank, _: usize) -> Step {
+        match shape.collective {
+            Collective::AllToAll => {
+                Step::copy(shape.outgoing(rank, rank).start, shape.incoming(rank, rank))
+            }
+            _ => Step::finish(shape.whole()),
+        }
     }
 }

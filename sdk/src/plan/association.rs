@@ -16,6 +16,9 @@ pub(crate) enum Association {
     /// A binary tree over ranks. Of `p = 2^d + e` ranks the first `2e` are combined in pairs; then neighbours
     /// are combined in `d` rounds: `((0 · 1) · (2 · 3)) · ((4 · 5) · (6 · 7))`.
     Butterfly,
+    /// Of a scan: the result of the ranks up to `r` is, in each of `⌈log2 p⌉` rounds `k`, what the rank `2^k` places before
+    /// had after the round before, then the own: `((0 · 1) · (2 · 3))` on rank 3, `(0 · (1 · 2))` on rank 2.
+    Doubling,
     /// A binary tree over ranks counted from the root: neighbours are combined in rounds, the last one passing
     /// through where their number is odd.
     Binomial,
@@ -29,7 +32,7 @@ impl Association {
             return None;
         }
         let keeps_rank_order = match self {
-            Self::Nothing | Self::RankOrder | Self::Butterfly => true,
+            Self::Nothing | Self::RankOrder | Self::Butterfly | Self::Doubling => true,
             Self::Binomial => shape.root == 0,
             Self::Rotated => false,
         };

@@ -10,8 +10,10 @@
 
 mod all_gather;
 mod all_reduce;
+mod all_to_all;
 mod alone;
 mod association;
+mod blocks;
 mod broadcast;
 #[cfg(test)]
 mod check;
@@ -20,10 +22,13 @@ mod gather;
 mod reduce;
 mod reduce_scatter;
 mod ring;
+mod scan;
+mod scatter;
 mod shape;
 mod step;
 
 pub(crate) use association::Association;
+pub(crate) use blocks::Blocks;
 pub(crate) use cost::{Cost, Links};
 pub use shape::Determinism;
 pub(crate) use shape::{Collective, Shape};
@@ -59,6 +64,9 @@ pub(crate) const fn algorithms(collective: Collective) -> &'static [&'static dyn
         Collective::ReduceScatter => reduce_scatter::ALGORITHMS,
         Collective::Reduce => reduce::ALGORITHMS,
         Collective::Gather => gather::ALGORITHMS,
+        Collective::Scatter => scatter::ALGORITHMS,
+        Collective::AllToAll => all_to_all::ALGORITHMS,
+        Collective::Scan | Collective::ExclusiveScan => scan::ALGORITHMS,
     }
 }
 

@@ -14,7 +14,8 @@ use std::ops::Range;
 pub(crate) struct Step {
     /// What is done.
     pub action: Action,
-    /// With which elements of the working vector. Sender and receiver name the same range.
+    /// With which elements of the working vector. Sender and receiver name the same range; in all_to_all, where the
+    /// index spaces are their own, ranges of the same length.
     pub range: Range<usize>,
     /// Earlier steps of this rank, by index, that this one waits for. Where such a step has the same range, a
     /// segment may follow as soon as the same segment of the other is done; otherwise the whole step is awaited.
@@ -51,8 +52,14 @@ pub(crate) enum Action {
         /// The range holds the result of all contributions afterwards: the operation's `finish` is applied.
         last: bool,
     },
-    /// Applies the operation's `lift` and `finish` to the range: the result of one contribution.
+    /// Applies the operation's `lift` and `finish` to the range: the result of one contribution, or of the exact partial
+    /// result that is there.
     Finish,
+    /// Overwrites the range with as many elements of the working vector, which do not overlap it.
+    Copy {
+        /// The first of them.
+        from: usize,
+    },
 }
 
 /// Whose data meet in one fold.
@@ -63,6 +70,9 @@ pub(crate) enum Peers {
     /// One contribution of every rank, each sent on the step's channel: from the left in rank order, the own in its
     /// place.
     AllOthers,
+    /// One contribution of every lower rank from this one on, each sent on the step's channel: from the left in rank
+    /// order, the own last.
+    LowerFrom(Rank),
 }
 
 impl Step {
@@ -85,6 +95,14 @@ impl Step {
 
     pub(super) const fn fold_all(range: Range<usize>) -> Self {
         Self::new(Action::ReceiveReduce { from: Peers::AllOthers, last: true }, range)
+    }
+
+    pub(super) const fn fold_lower(first: Rank, range: Range<usize>) -> Self {
+        Self::new(Action::ReceiveReduce { from: Peers::LowerFrom(first), last: true }, range)
+    }
+
+    pub(super) const fn copy(from: usize, range: Range<usize>) -> Self {
+        Self::new(Action::Copy { from }, range)
     }
 
     pub(super) const fn finish(range: Range<usize>) -> Self {
@@ -110,6 +128,29 @@ impl Step {
             Some(step) => self.after(step),
             None => self,
         }
+    }
+
+    /// As a later part of a plan of more ranks: every rank, index and channel counts from a higher one. What waited for
+    /// nothing waits for the step before that part, if there is one.
+    pub(super) fn behind(self, ranks: usize, steps: usize, channels: usize) -> Self {
+        let action = match self.action {
+            Action::Send { to } => Action::Send { to: to + ranks },
+            Action::Receive { from } => Action::Receive { from: from + ranks },
+            Action::ReceiveReduce { from: Peers::One(from), last } => {
+                Action::ReceiveReduce { from: Peers::One(from + ranks), last }
+            }
+            Action::ReceiveReduce { from: Peers::LowerFrom(first), last } => {
+                Action::ReceiveReduce { from: Peers::LowerFrom(first + ranks), last }
+            }
+            action => action,
+        };
+        let channel = index(self.channel as usize + channels);
+        let moved = Self { action, after: [None, None], channel, ..self };
+        if self.after == [None, None] {
+            return moved.after_any(steps.checked_sub(1));
+        }
+        let after = self.after.into_iter().flatten();
+        after.fold(moved, |step, other| step.after(other as usize + steps))
     }
 
     /// Whether the range is written.

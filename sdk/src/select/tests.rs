@@ -14,6 +14,7 @@ fn shape(collective: Collective, ranks: usize, bytes: usize) -> Shape {
         collective,
         ranks,
         count: bytes / 4,
+        blocks: None,
         element_size: 4,
         root: 0,
         commutative: true,
@@ -150,7 +151,7 @@ fn messages_say_what_is_allowed() {
     assert_eq!(
         mistake("barrier:0-=x").to_string(),
         "GRADWIRE_TUNE: in `barrier:0-=x`: `barrier` is not tunable; there are all_reduce, broadcast, all_gather, \
-         reduce_scatter, reduce, gather"
+         reduce_scatter, reduce, gather, scatter, all_to_all, scan, exclusive_scan"
     );
 }
 

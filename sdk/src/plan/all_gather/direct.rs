@@ -27,7 +27,7 @@ impl Algorithm for Direct {
     fn cost(&self, shape: &Shape) -> Cost {
         let others = (shape.ranks - 1) as f64;
         Cost { rounds: 1.0, messages: others, ..Cost::default() }
-            .between_all_pairs(shape, shape.bytes() as f64 * others / shape.ranks as f64)
+            .between_all_pairs(shape, shape.longest_block() as f64 * others)
     }
 
     fn association(&self) -> Association {

@@ -24,7 +24,7 @@ impl Algorithm for Ring {
 
     fn cost(&self, shape: &Shape) -> Cost {
         let others = (shape.ranks - 1) as f64;
-        let bytes = shape.bytes() as f64 * others / shape.ranks as f64;
+        let bytes = shape.longest_block() as f64 * others;
         Cost { rounds: others, messages: others, bytes, ..Cost::default() }
     }
 

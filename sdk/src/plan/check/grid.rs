@@ -2,12 +2,14 @@
 
 use super::check;
 use crate::plan::alone::Alone;
-use crate::plan::{Algorithm, Collective, Determinism, Shape, algorithms};
+use crate::plan::{Algorithm, Blocks, Collective, Determinism, Shape, algorithms};
+use proptest::prelude::*;
 
 /// All counts for few ranks; for many, those around every edge. Blocks of a given length have few edges.
 fn counts(collective: Collective, ranks: usize) -> Vec<usize> {
-    let given = matches!(collective, Collective::AllGather | Collective::Gather | Collective::ReduceScatter);
+    let given = collective.has_blocks();
     match ranks {
+        17.. if collective == Collective::AllToAll => vec![0, 1],
         ..=3 => (0..=70).collect(),
         ..=6 if !given => (0..=70).collect(),
         _ if given => vec![0, 1, 2, 5],
@@ -21,6 +23,7 @@ pub(super) fn shapes(collective: Collective, ranks: usize, count: usize) -> Vec<
         collective,
         ranks,
         count,
+        blocks: None,
         element_size: 4,
         root: 0,
         commutative: true,
@@ -32,7 +35,10 @@ pub(super) fn shapes(collective: Collective, ranks: usize, count: usize) -> Vec<
         shapes.push(Shape { commutative: false, ..sum.clone() });
         shapes.push(Shape { exact_partials: false, determinism: Determinism::Algorithms, ..sum });
     }
-    if matches!(collective, Collective::Broadcast | Collective::Reduce | Collective::Gather) {
+    if matches!(
+        collective,
+        Collective::Broadcast | Collective::Reduce | Collective::Gather | Collective::Scatter
+    ) {
         let mut roots = vec![0, ranks / 2, ranks - 1];
         roots.dedup();
         let rooted =
@@ -93,6 +99,74 @@ fn reduce() {
 #[test]
 fn gather() {
     prove(Collective::Gather);
+}
+
+#[test]
+fn scatter() {
+    prove(Collective::Scatter);
+}
+
+#[test]
+fn all_to_all() {
+    prove(Collective::AllToAll);
+}
+
+#[test]
+fn scan() {
+    prove(Collective::Scan);
+}
+
+#[test]
+fn exclusive_scan() {
+    prove(Collective::ExclusiveScan);
+}
+
+/// The shapes of a collective whose ranks have blocks of these lengths.
+pub(super) fn uneven(collective: Collective, ranks: usize, counts: &[usize]) -> Vec<Shape> {
+    let blocks = match collective {
+        Collective::AllToAll => Blocks::exchange(ranks, counts),
+        _ => Blocks::new(&counts[..ranks]),
+    };
+    let shapes = shapes(collective, ranks, 0).into_iter();
+    shapes.map(|shape| Shape { blocks: blocks.clone(), ..shape }).collect()
+}
+
+/// How many lengths a collective needs.
+fn lengths(collective: Collective, ranks: usize) -> usize {
+    if collective == Collective::AllToAll { ranks * ranks } else { ranks }
+}
+
+#[test]
+fn blocks_of_any_lengths() {
+    for collective in Collective::ALL.into_iter().filter(|collective| collective.has_blocks()) {
+        for ranks in 1..=33 {
+            let lengths = lengths(collective, ranks);
+            let one_has_all = |owner: usize| (0..lengths).map(|at| if at == owner { 5 } else { 0 }).collect();
+            let mut edges: Vec<Vec<usize>> = vec![vec![0; lengths], (0..lengths).map(|at| at % 3).collect()];
+            edges.extend([0, lengths / 2, lengths - 1].map(one_has_all));
+            for counts in &edges {
+                for shape in uneven(collective, ranks, counts) {
+                    assert!(prove_shape(&shape) > 0, "nothing serves {shape:?}");
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn blocks_of_random_lengths(
+        ranks in 1_usize..=33,
+        counts in proptest::collection::vec(prop_oneof![Just(0), 0_usize..5], 33 * 33),
+    ) {
+        for collective in Collective::ALL.into_iter().filter(|collective| collective.has_blocks()) {
+            for shape in uneven(collective, ranks, &counts[..lengths(collective, ranks)]) {
+                prop_assert!(prove_shape(&shape) > 0, "nothing serves {shape:?}");
+            }
+        }
+    }
 }
 
 #[test]

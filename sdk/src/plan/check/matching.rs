@@ -1,14 +1,14 @@
 //! Sends and their receivers.
 
-use super::{Action, Step};
-use crate::plan::Peers;
+use super::{Action, Shape, Step};
+use crate::plan::{Collective, Peers};
 use std::collections::HashMap;
 
 /// For every rank and step that is a send: the receiving rank's step.
 pub(super) type Receivers = HashMap<(usize, usize), usize>;
 
 /// Pairs each send with the one step that receives it.
-pub(super) fn check(plans: &[Vec<Step>]) -> Result<Receivers, String> {
+pub(super) fn check(shape: &Shape, plans: &[Vec<Step>]) -> Result<Receivers, String> {
     let mut expected = HashMap::new();
     for (rank, index, step) in all(plans).filter(|(_, _, step)| step.writes()) {
         for from in peers(step, rank, plans.len()) {
@@ -23,7 +23,12 @@ pub(super) fn check(plans: &[Vec<Step>]) -> Result<Receivers, String> {
         let Some(receiver) = expected.remove(&(rank, to, step.channel)) else {
             return Err(format!("rank {rank}, step {index}: nobody receives {step:?}"));
         };
-        if plans[to][receiver].range != step.range {
+        let (sent, received) = (&step.range, &plans[to][receiver].range);
+        let fits = match shape.collective {
+            Collective::AllToAll => sent.len() == received.len(),
+            _ => sent == received,
+        };
+        if !fits {
             return Err(format!("rank {rank} sends {step:?}, rank {to} receives {:?}", plans[to][receiver]));
         }
         receivers.insert((rank, index), receiver);
@@ -49,6 +54,7 @@ pub(super) fn peers(step: &Step, rank: usize, ranks: usize) -> Vec<usize> {
         Action::ReceiveReduce { from: Peers::AllOthers, .. } => {
             (0..ranks).filter(|&peer| peer != rank).collect()
         }
-        Action::Finish => Vec::new(),
+        Action::ReceiveReduce { from: Peers::LowerFrom(first), .. } => (first..rank).collect(),
+        Action::Finish | Action::Copy { .. } => Vec::new(),
     }
 }

@@ -7,8 +7,10 @@
 //! - every send has exactly one receiver, which names the same channel and range ([`matching`]);
 //! - all steps can be carried out even if each rank opens one receiving step after the other, and a send must wait
 //!   until its receiver is open ([`run`]): more memory only lets more steps run, so that no executor gets stuck;
-//! - every element of every result is the declared association of exactly one contribution of each rank, the same on
-//!   all ranks, and finished; of one fold, and of rank order, where the shape demands it.
+//! - every element of every result is the declared association of exactly one contribution of each rank (in a scan, of
+//!   each up to the own), the same on all ranks, and finished; of one fold, and of rank order, where the shape demands it;
+//! - in all_to_all, where ranks have index spaces of their own, every element is the one that was meant for its place;
+//! - rank 0 of an exclusive scan writes nothing.
 //!
 //! The first two make the outcome independent of the order in which an executor takes the steps: it is enough to run
 //! one order.
@@ -33,7 +35,7 @@ fn check(algorithm: &dyn Algorithm, shape: &Shape) -> Result<(), String> {
             .and_then(|()| order::check(steps))
             .map_err(|mistake| format!("rank {rank}: {mistake}"))?;
     }
-    let receivers = matching::check(&plans)?;
+    let receivers = matching::check(shape, &plans)?;
     values::check(algorithm.association(), shape, &plans, &receivers)
 }
 
@@ -41,13 +43,15 @@ fn well_formed(shape: &Shape, rank: usize, steps: &[Step]) -> Result<(), String>
     for (index, step) in steps.iter().enumerate() {
         let peers = matching::peers(step, rank, shape.ranks);
         let peer_exists = peers.iter().all(|&peer| peer < shape.ranks && peer != rank);
-        let range_exists = step.range.start <= step.range.end && step.range.end <= shape.len();
+        let len = shape.len_of(rank);
+        let range_exists = step.range.start <= step.range.end && step.range.end <= len;
+        let source_exists = match step.action {
+            Action::Copy { from } => from + step.range.len() <= len,
+            _ => true,
+        };
         let waits_backwards = step.after.iter().flatten().all(|&other| (other as usize) < index);
-        if !(peer_exists && range_exists && waits_backwards) {
+        if !(peer_exists && range_exists && source_exists && waits_backwards) {
             return Err(format!("step {index} is malformed: {step:?}"));
-        }
-        if matches!(step.action, Action::Finish) && shape.ranks > 1 {
-            return Err(format!("step {index} finishes one contribution"));
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 use super::matching::{Receivers, peers};
 use super::terms::{Term, Terms, Value};
 use super::{Action, Shape, Step};
+use crate::plan::Collective;
 use std::collections::HashMap;
 
 /// The working vectors of all ranks after all steps.
@@ -16,6 +17,14 @@ pub(super) fn run(
     let mut run = Run::new(shape, plans, receivers, terms);
     while run.turn()? {}
     run.stuck().map_or(Ok(run.vectors), Err)
+}
+
+/// What a rank holds at the start. Where ranks have index spaces of their own it matters from where an element comes.
+pub(super) fn contribution(shape: &Shape, rank: usize, element: usize) -> Term {
+    match shape.collective {
+        Collective::AllToAll => Term::Element(rank, element),
+        _ => Term::Contribution(rank),
+    }
 }
 
 struct Run<'a> {
@@ -36,15 +45,17 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(shape: &Shape, plans: &'a [Vec<Step>], receivers: &'a Receivers, terms: &'a mut Terms) -> Self {
         let nothing = terms.value(Term::Nothing);
-        let vector = |rank| {
-            let mut vector = vec![nothing; shape.len()];
-            vector[shape.input(rank)].fill(terms.value(Term::Contribution(rank)));
+        let mut vector = |rank| {
+            let mut vector = vec![nothing; shape.len_of(rank)];
+            for element in shape.input(rank) {
+                vector[element] = terms.value(contribution(shape, rank, element));
+            }
             vector
         };
         let sends = |steps: &Vec<Step>| (0..steps.len()).filter(|&index| !steps[index].writes()).collect();
         let open = |steps: &Vec<Step>| steps.iter().position(Step::writes).unwrap_or(steps.len());
         Self {
-            vectors: (0..shape.ranks).map(vector).collect(),
+            vectors: (0..shape.ranks).map(&mut vector).collect(),
             done: plans.iter().map(|steps| vec![false; steps.len()]).collect(),
             sends: plans.iter().map(sends).collect(),
             open: plans.iter().map(open).collect(),
@@ -110,8 +121,11 @@ impl<'a> Run<'a> {
         {
             return Ok(false);
         }
-        let own = &mut self.vectors[rank][step.range.clone()];
         let mut operands = vec![];
+        if let Action::Copy { from } = step.action {
+            operands.push((rank, self.vectors[rank][from..from + step.range.len()].to_vec()));
+        }
+        let own = &mut self.vectors[rank][step.range.clone()];
         for from in senders {
             operands.extend(self.mail.remove(&letter(from)).map(|values| (from, values)));
         }
@@ -125,7 +139,7 @@ impl<'a> Run<'a> {
                 operands.push((rank, own.to_vec()));
                 true
             }
-            Action::Receive { .. } | Action::Send { .. } => false,
+            Action::Receive { .. } | Action::Send { .. } | Action::Copy { .. } => false,
         };
         if matches!(step.action, Action::ReceiveReduce { last: false, .. }) && !self.exact_partials {
             return Err(format!("rank {rank}, step {index} writes a partial result: {step:?}"));

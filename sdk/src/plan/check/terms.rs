@@ -12,6 +12,8 @@ pub(super) enum Term {
     Nothing,
     /// The contribution of a rank, to the element where it stands.
     Contribution(usize),
+    /// An element of a rank's own index space.
+    Element(usize, usize),
     /// Two values combined.
     Pair(Value, Value),
     /// A result.
@@ -58,6 +60,7 @@ impl Terms {
         let term = self.values.iter().find(|&(_, &other)| other == value).map(|(&term, _)| term);
         match term {
             Some(Term::Contribution(rank)) => rank.to_string(),
+            Some(Term::Element(rank, element)) => format!("{rank}.{element}"),
             Some(Term::Pair(left, right)) => format!("({} {})", self.describe(left), self.describe(right)),
             Some(Term::Finished(value)) => format!("[{}]", self.describe(value)),
             Some(Term::Nothing) | None => "nothing".to_owned(),

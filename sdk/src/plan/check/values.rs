@@ -15,12 +15,19 @@ pub(super) fn check(
 ) -> Result<(), String> {
     let mut terms = Terms::new(shape.commutative);
     let vectors = run(shape, plans, receivers, &mut terms)?;
-    let expected: Vec<Value> =
-        (0..shape.len()).map(|element| expected(association, shape, element, &mut terms)).collect();
+    // The same on all ranks, but in scans and where index spaces are each rank's own.
+    let same = !matches!(shape.collective, Collective::AllToAll | Collective::Scan | Collective::ExclusiveScan);
+    let mut all = Vec::new();
     for (rank, vector) in vectors.iter().enumerate() {
-        for element in shape.result(rank) {
-            if vector[element] != expected[element] {
-                let (is, should) = (terms.describe(vector[element]), terms.describe(expected[element]));
+        if all.is_empty() || !same {
+            all = (0..vector.len())
+                .map(|element| expected(association, shape, rank, element, &mut terms))
+                .collect();
+        }
+        let checked = if same { shape.result(rank) } else { 0..vector.len() };
+        for element in checked {
+            if vector[element] != all[element] {
+                let (is, should) = (terms.describe(vector[element]), terms.describe(all[element]));
                 return Err(format!("rank {rank}, element {element}: {is}, not {should}"));
             }
         }
@@ -29,10 +36,23 @@ pub(super) fn check(
 }
 
 /// What an element of a result must be.
-fn expected(association: Association, shape: &Shape, element: usize, terms: &mut Terms) -> Value {
+fn expected(
+    association: Association,
+    shape: &Shape,
+    rank: usize,
+    element: usize,
+    terms: &mut Terms,
+) -> Value {
+    match shape.collective {
+        Collective::AllToAll => return exchanged(shape, rank, element, terms),
+        Collective::Scan => return scanned(association, shape, rank + 1, terms),
+        Collective::ExclusiveScan if rank == 0 => return terms.value(Term::Contribution(0)),
+        Collective::ExclusiveScan => return scanned(association, shape, rank, terms),
+        _ => {}
+    }
     let ranks = shape.ranks;
     let owner = || match shape.collective {
-        Collective::Reduce | Collective::Broadcast => shape.root,
+        Collective::Reduce | Collective::Broadcast | Collective::Scatter => shape.root,
         _ => (0..ranks).find(|&rank| shape.block(rank).contains(&element)).expect("blocks cover the vector"),
     };
     if !shape.collective.reduces() {
@@ -46,6 +66,7 @@ fn expected(association: Association, shape: &Shape, element: usize, terms: &mut
         // Two operands are always folded in rank order.
         _ if ranks <= 2 || shape.determinism >= Determinism::Algorithms => terms.fold(contributions),
         Association::Rotated => terms.fold(rotated((owner() + 1) % ranks)),
+        Association::Doubling => None,
         Association::Binomial => terms.tree(rotated(shape.root)),
         Association::Butterfly => {
             let extra = ranks - (1 << ranks.ilog2());
@@ -57,4 +78,37 @@ fn expected(association: Association, shape: &Shape, element: usize, terms: &mut
     };
     let folded = folded.expect("an algorithm that reduces declares how");
     terms.value(Term::Finished(folded))
+}
+
+/// The result of the first ranks.
+fn scanned(association: Association, shape: &Shape, contributions: usize, terms: &mut Terms) -> Value {
+    let all: Vec<Value> = (0..contributions).map(|rank| terms.value(Term::Contribution(rank))).collect();
+    let folded = match association {
+        Association::Doubling if shape.ranks > 2 => {
+            let mut sums = all;
+            let mut distance = 1;
+            while distance < contributions {
+                let before = sums.clone();
+                for place in distance..contributions {
+                    sums[place] = terms.pair(before[place - distance], before[place]);
+                }
+                distance *= 2;
+            }
+            sums.last().copied()
+        }
+        Association::Doubling | Association::RankOrder => terms.fold(all),
+        _ => None,
+    };
+    let folded = folded.expect("an algorithm that scans declares how");
+    terms.value(Term::Finished(folded))
+}
+
+/// What must be where after an exchange: a rank's own blocks as they were, and behind them those meant for it.
+fn exchanged(shape: &Shape, rank: usize, element: usize, terms: &mut Terms) -> Value {
+    let source = (0..shape.ranks).find_map(|from| {
+        let place = shape.incoming(rank, from);
+        place.contains(&element).then(|| (from, shape.outgoing(from, rank).start + element - place.start))
+    });
+    let (from, element) = source.unwrap_or((rank, element));
+    terms.value(Term::Element(from, element))
 }

@@ -26,7 +26,7 @@ impl Algorithm for OwnerComputes {
 
     fn cost(&self, shape: &Shape) -> Cost {
         let others = (shape.ranks - 1) as f64;
-        let foreign = shape.bytes() as f64 * others / shape.ranks as f64;
+        let foreign = shape.longest_block() as f64 * others;
         Cost { rounds: 1.0, messages: others, reduced_bytes: foreign, ..Cost::default() }
             .between_all_pairs(shape, foreign)
     }

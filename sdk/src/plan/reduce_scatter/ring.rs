@@ -25,7 +25,7 @@ impl Algorithm for Ring {
 
     fn cost(&self, shape: &Shape) -> Cost {
         let others = (shape.ranks - 1) as f64;
-        let foreign = shape.bytes() as f64 * others / shape.ranks as f64;
+        let foreign = shape.longest_block() as f64 * others;
         Cost { rounds: others, messages: others, bytes: foreign, reduced_bytes: foreign, ..Cost::default() }
     }
 
