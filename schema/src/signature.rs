@@ -31,7 +31,8 @@ pub struct CallSignature {
     pub count: u64,
     /// The bucket's identity; 0 for calls on plain slices.
     pub bucket: u64,
-    /// The fingerprint of the elements' type, or a struct's [`LayoutDigest`]; 0 for plain elements.
+    /// The fingerprint of the elements' type, or a struct's [`LayoutDigest`]; 0 for plain elements. Where ranks have
+    /// counts of their own, the digest of the type and all counts.
     pub layout: u64,
 }
 
@@ -161,7 +162,10 @@ impl fmt::Display for Description<'_> {
             piece(f, format_args!("{operation}"))?;
         }
         match (call.datatype, call.layout) {
-            (Some(datatype), _) => piece(f, format_args!("{} x {}", datatype.name(), call.count))?,
+            (Some(datatype), 0) => piece(f, format_args!("{} x {}", datatype.name(), call.count))?,
+            (Some(datatype), counts) => {
+                piece(f, format_args!("{} x {}, counts {counts:016x}", datatype.name(), call.count))?;
+            }
             (None, 0) if call.count == 0 => {}
             (None, 0) => piece(f, format_args!("{} elements", call.count))?,
             (None, layout) => piece(f, format_args!("layout {layout:016x} x {}", call.count))?,

@@ -53,9 +53,26 @@ impl Collective {
         let Outcome::Gathered(mut gathered) = outcome else { return };
         let part = self.result(rank);
         let Some(destination) = working.part(part.clone()).filter(|_| !part.is_empty()) else { return };
-        match self.reducer() {
-            Some(reducer) => reducer.fold_blocks(&mut gathered, self.shape.ranks, part, destination),
-            None => destination.write(&gathered),
+        match (self.reducer(), self.shape.collective) {
+            (Some(reducer), _) => {
+                // Of a scan, those of the ranks up to this one.
+                let contributions = self.shape.contributions(rank).get() as usize;
+                let contributed = gathered.len() / self.shape.ranks * contributions;
+                reducer.fold_blocks(&mut gathered[..contributed], contributions, part, destination);
+            }
+            (None, plan::Collective::Scatter) => destination.write(&gathered[part]),
+            (None, plan::Collective::AllToAll) => self.pick(&gathered, rank, working),
+            (None, _) => destination.write(&gathered),
+        }
+    }
+
+    /// Of what all ranks have for all, what is meant for this one.
+    fn pick(&self, gathered: &[u8], rank: Rank, working: Span) {
+        let rows = gathered.chunks_exact(self.input(rank).len());
+        for (from, row) in rows.enumerate() {
+            let sent = self.shape.byte_range(&self.shape.outgoing(from, rank));
+            let place = self.shape.byte_range(&self.shape.incoming(rank, from));
+            working.part(place).inspect(|place| place.write(&row[sent]));
         }
     }
 }
@@ -102,9 +119,11 @@ impl Communicator {
     pub(crate) fn work(&self, collective: &Collective, working: Span) -> Work {
         let shape = &collective.shape;
         let contributed = collective.input(shape.root).len();
-        if self.size() > 1 && contributed <= small_limit(self.size()) {
+        if self.size() > 1 && shape.blocks.is_none() && contributed <= small_limit(self.size()) {
             let contribution = match shape.collective {
-                plan::Collective::Broadcast => Contribution::Only(shape.root, contributed),
+                plan::Collective::Broadcast | plan::Collective::Scatter => {
+                    Contribution::Only(shape.root, contributed)
+                }
                 _ => Contribution::Each(contributed),
             };
             let mut own = Vec::new();

@@ -14,10 +14,10 @@ impl Operation {
 }
 
 /// What a signature says of a type.
-struct Kind<T>(std::marker::PhantomData<T>);
+pub(super) struct Kind<T>(std::marker::PhantomData<T>);
 
 impl<T: Equivalence> Kind<T> {
-    const DATATYPE: Option<Datatype> = datatype_of(T::FINGERPRINT);
+    pub(super) const DATATYPE: Option<Datatype> = datatype_of(T::FINGERPRINT);
 }
 
 /// The number format whose fingerprint this is.
@@ -34,7 +34,7 @@ const fn datatype_of(fingerprint: u64) -> Option<Datatype> {
 
 impl plan::Collective {
     /// The call that it carries out.
-    const fn call(self) -> gradwire_schema::Collective {
+    pub(super) const fn call(self) -> gradwire_schema::Collective {
         match self {
             Self::AllReduce => gradwire_schema::Collective::AllReduce,
             Self::Broadcast => gradwire_schema::Collective::Broadcast,
@@ -53,7 +53,7 @@ impl plan::Collective {
 /// What the calls are: signature, shape and operation, for whichever form of call carries them out.
 impl Communicator {
     /// A collective on elements of `T`; `count` as [`Shape`] has it.
-    fn describe<T: Equivalence>(
+    pub(super) fn describe<T: Equivalence>(
         &self,
         collective: plan::Collective,
         count: usize,

@@ -47,10 +47,33 @@ impl Communicator {
                 result
             });
         }
-        let mut working = vec![0; shape.bytes()];
-        working[input].copy_from_slice(&own);
-        self.collect(collective, &mut working)?;
+        let working = self.call_packed(collective, &own)?;
         unpack(&working[collective.result(self.rank)], destination)
+    }
+
+    /// As [`call_into`](Self::call_into), with the result in memory made for it; nothing where there is none.
+    pub(super) fn call_owned<T: Equivalence>(&self, collective: &Collective, source: &[T]) -> Result<Vec<T>> {
+        check_length("source", collective.shape.input(self.rank).len(), source.len())?;
+        let working = self.call_packed(collective, &packed(source))?;
+        unpack_all(&working[collective.result(self.rank)])
+    }
+
+    /// The working vector of a collective that begins with a rank's part in `own`.
+    pub(super) fn call_packed(&self, collective: &Collective, own: &[u8]) -> Result<Vec<u8>> {
+        let shape = &collective.shape;
+        let mut working = zeroed(shape.byte_range(&(0..shape.len_of(self.rank))).end)?;
+        working[collective.input(self.rank)].copy_from_slice(own);
+        self.collect(collective, &mut working)?;
+        Ok(working)
+    }
+}
+
+/// Memory of a length that other ranks have a say in.
+fn zeroed(len: usize) -> Result<Vec<u8>> {
+    // What can be reserved can be had zeroed, without touching all of it.
+    match Vec::<u8>::new().try_reserve_exact(len) {
+        Ok(()) => Ok(vec![0; len]),
+        Err(error) => Err(Error::System(format!("there is no memory for {len} bytes: {error}").into())),
     }
 }
 
@@ -103,13 +126,27 @@ pub(super) fn unpack<T: Equivalence>(packed: &[u8], values: &mut [T]) -> Result<
         bytes.copy_from_slice(packed);
         return Ok(());
     }
-    let all: Vec<T> = packed
+    let all = unpack_all(packed)?;
+    values.iter_mut().zip(all).for_each(|(to, from): (_, T)| *to = from);
+    Ok(())
+}
+
+/// All values of a packed form.
+pub(super) fn unpack_all<T: Equivalence>(packed: &[u8]) -> Result<Vec<T>> {
+    let mut each = packed
         .chunks_exact(T::PACKED_SIZE.max(1))
         .enumerate()
-        .map(|(index, bytes)| T::unpack(bytes).map_err(|invalid| Error::InvalidValue { index, invalid }))
-        .collect::<Result<_>>()?;
-    values.iter_mut().zip(all).for_each(|(to, from)| *to = from);
-    Ok(())
+        .map(|(index, bytes)| T::unpack(bytes).map_err(|invalid| Error::InvalidValue { index, invalid }));
+    let Some(first) = each.next() else { return Ok(Vec::new()) };
+    let mut all = vec![first?; 1 + each.len()];
+    if let Some(bytes) = T::as_bytes_mut(&mut all).filter(|bytes| bytes.len() == packed.len()) {
+        bytes.copy_from_slice(packed);
+        return Ok(all);
+    }
+    for (value, unpacked) in all[1..].iter_mut().zip(each) {
+        *value = unpacked?;
+    }
+    Ok(all)
 }
 
 fn wrong_bytes<T>() -> Error {

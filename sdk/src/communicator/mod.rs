@@ -2,14 +2,22 @@
 
 mod call;
 mod collective;
+mod exchange;
 mod gradient;
 mod memory;
+mod neighbours;
+mod per_rank;
 mod point_to_point;
+mod scan;
+mod sparse;
 mod split;
 mod start;
+mod varying;
 
 pub(crate) use call::mismatch;
+pub use per_rank::PerRank;
 pub use point_to_point::{Received, Source};
+pub use sparse::Sparse;
 pub(crate) use start::{Conclude, Start};
 
 use crate::buffer::Buffer;

@@ -40,8 +40,10 @@ pub(crate) struct Flow {
     steps: Vec<Running>,
     /// The first step that is not over.
     first: usize,
-    /// By sender and channel: what arrived before its step was started.
-    early: HashMap<(Rank, u32), Early>,
+    /// By sender and channel: what arrived before its step was started. A message and an opening of the same two have
+    /// nothing to do with each other: a short block may go one way and a long one the other.
+    messages: HashMap<(Rank, u32), Vec<u8>>,
+    openings: HashMap<(Rank, u32), (FrameHeader, Opening)>,
 }
 
 #[derive(Debug)]
@@ -61,12 +63,6 @@ enum Part {
     Receiving(Vec<Incoming>),
 }
 
-#[derive(Debug)]
-enum Early {
-    Whole(Vec<u8>),
-    Opening(FrameHeader, Opening),
-}
-
 /// What the flow needs while it moves.
 pub(crate) struct Context<'a> {
     pub(crate) port: &'a mut dyn Port,
@@ -81,7 +77,8 @@ impl Flow {
     pub(crate) fn new(key: Key, job: Job, members: std::sync::Arc<[Process]>) -> Self {
         let steps =
             job.plan.steps().map(|step| Running { step, done: 0, over: false, part: Part::Idle }).collect();
-        Self { key, job, members, steps, first: 0, early: HashMap::new() }
+        let (messages, openings) = Default::default();
+        Self { key, job, members, steps, first: 0, messages, openings }
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -96,7 +93,7 @@ impl Flow {
         for running in
             self.steps[self.first..].iter().filter(|running| !running.over && !running.step.range.is_empty())
         {
-            let early = |rank: &Rank| self.early.contains_key(&(*rank, running.step.channel));
+            let early = |rank: &Rank| self.messages.contains_key(&(*rank, running.step.channel));
             match (&running.part, running.step.action) {
                 (Part::Sending(outgoing), _) => {
                     ranks.extend(rank_of(outgoing.peer).filter(|_| outgoing.is_wanting()));
@@ -179,18 +176,25 @@ impl Flow {
 
     /// A small message of a step.
     pub(crate) fn deliver(&mut self, from: Rank, channel: u32, payload: &[u8]) -> Result<(), Breach> {
-        match self.incoming(from, channel) {
-            Some(incoming) => incoming.deliver(payload),
-            None => self.keep(from, channel, Early::Whole(payload.to_vec())),
+        if let Some(incoming) = self.incoming(from, channel) {
+            return incoming.deliver(payload);
         }
+        let own = self.job.plan.rank();
+        if !self.expects(channel, |action| receives_from(action, from, own)) {
+            return Err(UNEXPECTED);
+        }
+        keep(&mut self.messages, (from, channel), payload.to_vec())
     }
 
     /// The receiver of a step opened its memory.
     pub(crate) fn open(&mut self, from: Rank, header: &FrameHeader, opening: Opening) -> Result<(), Breach> {
-        match self.outgoing(from, header.tag) {
-            Some(outgoing) => outgoing.open(header, opening),
-            None => self.keep(from, header.tag, Early::Opening(*header, opening)),
+        if let Some(outgoing) = self.outgoing(from, header.tag) {
+            return outgoing.open(header, opening);
         }
+        if !self.expects(header.tag, |action| matches!(action, Action::Send { to } if to == from)) {
+            return Err(UNEXPECTED);
+        }
+        keep(&mut self.openings, (from, header.tag), (*header, opening))
     }
 
     /// The receiver of a step has room for more.
@@ -321,7 +325,7 @@ impl Flow {
         if matches!(self.steps[index].part, Part::Idle) {
             let token = Token(u64::from(self.key.0) << 32 | index as u64);
             let mut outgoing = Outgoing::new(peer, token, span);
-            if let Some(Early::Opening(header, opening)) = self.early.remove(&(to, step.channel)) {
+            if let Some((header, opening)) = self.openings.remove(&(to, step.channel)) {
                 outgoing.open(&header, opening).map_err(|breach| (peer, breach))?;
             }
             self.steps[index].part = Part::Sending(outgoing);
@@ -419,7 +423,7 @@ impl Flow {
                 continue;
             }
             if len <= eager_limit(context.port, incoming.peer) {
-                if let Some(Early::Whole(bytes)) = self.early.remove(&(*rank, channel)) {
+                if let Some(bytes) = self.messages.remove(&(*rank, channel)) {
                     incoming.deliver(&bytes).map_err(|breach| (incoming.peer, breach))?;
                     moved = true;
                 }
@@ -491,28 +495,29 @@ impl Flow {
         })
     }
 
-    /// Keeps what came before its step. A peer cannot send more than the plan has steps between the two.
-    fn keep(&mut self, from: Rank, channel: u32, early: Early) -> Result<(), Breach> {
-        let own = self.job.plan.rank();
-        let expected = self.steps[self.first..].iter().any(|running| {
+    /// Whether a step on a channel that was not started yet waits for something.
+    fn expects(&self, channel: u32, waits: impl Fn(Action) -> bool) -> bool {
+        self.steps[self.first..].iter().any(|running| {
             let step = &running.step;
-            step.channel == channel
-                && matches!(running.part, Part::Idle)
-                && match (step.action, &early) {
-                    (Action::Send { to }, Early::Opening(..)) => to == from,
-                    (Action::Receive { from: rank }, Early::Whole(_))
-                    | (Action::ReceiveReduce { from: Peers::One(rank), .. }, Early::Whole(_)) => rank == from,
-                    (Action::ReceiveReduce { from: Peers::LowerFrom(first), .. }, Early::Whole(_)) => {
-                        (first..own).contains(&from)
-                    }
-                    (Action::ReceiveReduce { from: Peers::AllOthers, .. }, Early::Whole(_)) => true,
-                    _ => false,
-                }
-        });
-        if !expected || self.early.insert((from, channel), early).is_some() {
-            return Err(Breach("it sent what no step of the call expects"));
-        }
-        Ok(())
+            step.channel == channel && matches!(running.part, Part::Idle) && waits(step.action)
+        })
+    }
+}
+
+const UNEXPECTED: Breach = Breach("it sent what no step of the call expects");
+
+/// Keeps what came before its step. A peer cannot send more than the plan has steps between the two.
+fn keep<V>(early: &mut HashMap<(Rank, u32), V>, key: (Rank, u32), value: V) -> Result<(), Breach> {
+    if early.insert(key, value).is_some() { Err(UNEXPECTED) } else { Ok(()) }
+}
+
+/// Whether a step of rank `own` receives from a rank.
+fn receives_from(action: Action, from: Rank, own: Rank) -> bool {
+    match action {
+        Action::Receive { from: rank } | Action::ReceiveReduce { from: Peers::One(rank), .. } => rank == from,
+        Action::ReceiveReduce { from: Peers::LowerFrom(first), .. } => (first..own).contains(&from),
+        Action::ReceiveReduce { from: Peers::AllOthers, .. } => true,
+        Action::Send { .. } | Action::Finish | Action::Copy { .. } => false,
     }
 }
 

@@ -38,9 +38,7 @@ impl Algorithm for Alone {
 
     fn step(&self, shape: &Shape, rank: Rank, _: usize) -> Step {
         match shape.collective {
-            Collective::AllToAll => {
-                Step::copy(shape.outgoing(rank, rank).start, shape.incoming(rank, rank))
-            }
+            Collective::AllToAll => Step::copy(shape.outgoing(rank, rank).start, shape.incoming(rank, rank)),
             _ => Step::finish(shape.whole()),
         }
     }

@@ -242,10 +242,12 @@ impl Shape {
             Collective::Broadcast | Collective::Scatter if rank == self.root => self.whole(),
             Collective::Broadcast | Collective::Scatter => 0..0,
             Collective::AllGather | Collective::Gather => self.block(rank),
-            Collective::AllToAll => 0..match &self.blocks {
-                Some(blocks) => blocks.total(rank),
-                None => self.count.saturating_mul(self.ranks),
-            },
+            Collective::AllToAll => {
+                0..match &self.blocks {
+                    Some(blocks) => blocks.total(rank),
+                    None => self.count.saturating_mul(self.ranks),
+                }
+            }
         }
     }
 

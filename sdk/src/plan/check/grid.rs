@@ -154,7 +154,7 @@ fn blocks_of_any_lengths() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn blocks_of_random_lengths(

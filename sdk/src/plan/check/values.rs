@@ -15,16 +15,26 @@ pub(super) fn check(
 ) -> Result<(), String> {
     let mut terms = Terms::new(shape.commutative);
     let vectors = run(shape, plans, receivers, &mut terms)?;
-    // The same on all ranks, but in scans and where index spaces are each rank's own.
-    let same = !matches!(shape.collective, Collective::AllToAll | Collective::Scan | Collective::ExclusiveScan);
     let mut all = Vec::new();
     for (rank, vector) in vectors.iter().enumerate() {
-        if all.is_empty() || !same {
-            all = (0..vector.len())
-                .map(|element| expected(association, shape, rank, element, &mut terms))
-                .collect();
-        }
-        let checked = if same { shape.result(rank) } else { 0..vector.len() };
+        let checked = match shape.collective {
+            // The same for all elements, but not on all ranks.
+            Collective::Scan | Collective::ExclusiveScan => {
+                all = vec![scanned(association, shape, rank, &mut terms); vector.len()];
+                shape.whole()
+            }
+            Collective::AllToAll => {
+                all = (0..vector.len()).map(|element| exchanged(shape, rank, element, &mut terms)).collect();
+                0..vector.len()
+            }
+            _ => {
+                if rank == 0 {
+                    let expected = |element| expected(association, shape, element, &mut terms);
+                    all = (0..vector.len()).map(expected).collect();
+                }
+                shape.result(rank)
+            }
+        };
         for element in checked {
             if vector[element] != all[element] {
                 let (is, should) = (terms.describe(vector[element]), terms.describe(all[element]));
@@ -36,20 +46,7 @@ pub(super) fn check(
 }
 
 /// What an element of a result must be.
-fn expected(
-    association: Association,
-    shape: &Shape,
-    rank: usize,
-    element: usize,
-    terms: &mut Terms,
-) -> Value {
-    match shape.collective {
-        Collective::AllToAll => return exchanged(shape, rank, element, terms),
-        Collective::Scan => return scanned(association, shape, rank + 1, terms),
-        Collective::ExclusiveScan if rank == 0 => return terms.value(Term::Contribution(0)),
-        Collective::ExclusiveScan => return scanned(association, shape, rank, terms),
-        _ => {}
-    }
+fn expected(association: Association, shape: &Shape, element: usize, terms: &mut Terms) -> Value {
     let ranks = shape.ranks;
     let owner = || match shape.collective {
         Collective::Reduce | Collective::Broadcast | Collective::Scatter => shape.root,
@@ -80,8 +77,13 @@ fn expected(
     terms.value(Term::Finished(folded))
 }
 
-/// The result of the first ranks.
-fn scanned(association: Association, shape: &Shape, contributions: usize, terms: &mut Terms) -> Value {
+/// What a rank must have after a scan. Rank 0 of an exclusive one has what it had.
+fn scanned(association: Association, shape: &Shape, rank: usize, terms: &mut Terms) -> Value {
+    let contributions = match shape.collective {
+        Collective::ExclusiveScan if rank == 0 => return terms.value(Term::Contribution(0)),
+        Collective::ExclusiveScan => rank,
+        _ => rank + 1,
+    };
     let all: Vec<Value> = (0..contributions).map(|rank| terms.value(Term::Contribution(rank))).collect();
     let folded = match association {
         Association::Doubling if shape.ranks > 2 => {

@@ -1,0 +1,148 @@
+//! Reducing vectors of which each rank has a few elements.
+
+use super::Communicator;
+use super::call::misuse;
+use super::memory::{pack, unpack_all};
+use crate::{Result, plan};
+use gradwire_schema::{CallSignature, Equivalence, Reduction};
+
+/// Some elements of a long vector.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sparse<T> {
+    /// Where they are: ascending, each once.
+    pub indices: Vec<usize>,
+    /// What is there: for each index equally many values, one behind the other.
+    pub values: Vec<T>,
+}
+
+/// How much a rank has.
+#[derive(Clone, Copy)]
+struct Told {
+    indices: usize,
+    values: usize,
+    /// The highest index, and 1; 0 where there is none.
+    end: usize,
+}
+
+impl Communicator {
+    /// Reduces a vector of `length` elements of which each rank has those at `indices`; every rank gets all elements that
+    /// some rank has. As if all others were zero, an average is over all ranks.
+    ///
+    /// `values` holds the element at each index: one value, or a row of as many values everywhere (the gradient of an
+    /// embedding), one row behind the other. An index may be there several times: those are reduced, too. Contributions are
+    /// folded in rank order, and in the order in which a rank has them.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](crate::Error::Misuse) on all ranks when some rank has an index that is not below `length`, values that
+    /// are no whole number of rows, or longer rows than another; and those of every collective.
+    pub fn sparse_all_reduce<T: Equivalence, R: Reduction<T>>(
+        &self,
+        length: usize,
+        indices: &[usize],
+        values: &[T],
+        reduction: R,
+    ) -> Result<Sparse<T>> {
+        let base = CallSignature {
+            collective: gradwire_schema::Collective::SparseAllReduce,
+            operation: Some(reduction.properties().id),
+            count: length as u64,
+            ..self.describe::<T>(plan::Collective::AllGather, 0, None, None)?.signature
+        };
+        let end = indices.iter().max().map_or(0, |highest| highest.saturating_add(1));
+        let own = [indices.len() as u64, values.len() as u64, end as u64];
+        let told = self.tell_numbers::<T>(base, &own)?;
+        let told: Vec<Told> = told
+            .as_chunks()
+            .0
+            .iter()
+            .map(|[indices, values, end]| Told { indices: *indices, values: *values, end: *end })
+            .collect();
+        let width = width(length, &told)?;
+
+        let row = width.saturating_mul(T::PACKED_SIZE);
+        let entry = row.saturating_add(size_of::<u64>());
+        let counts: Vec<usize> = told.iter().map(|told| told.indices.saturating_mul(entry)).collect();
+        let mut call = self.describe_blocks::<u8>(plan::Collective::AllGather, &counts, None, None)?;
+        call.signature = CallSignature { layout: call.signature.layout, ..base };
+        let rows = pack(values);
+        let mut own = Vec::with_capacity(indices.len() * entry);
+        for (index, row) in indices.iter().zip(rows.chunks_exact(row.max(1))) {
+            own.extend_from_slice(&(*index as u64).to_le_bytes());
+            own.extend_from_slice(row);
+        }
+        let all = self.call_packed(&call, &own)?;
+        let mut entries: Vec<(usize, &[u8])> = all
+            .chunks_exact(entry)
+            .filter_map(|entry| entry.split_first_chunk())
+            .map(|(index, row)| (usize::try_from(u64::from_le_bytes(*index)).unwrap_or(usize::MAX), row))
+            .collect();
+        // Stable: those of one index stay in rank order.
+        entries.sort_by_key(|(index, _)| *index);
+        if entries.last().is_some_and(|(index, _)| *index >= length) {
+            return Err(misuse(format!("a rank sent another index than it told: it is not below {length}")));
+        }
+        let mut sum = Sparse { indices: Vec::new(), values: Vec::new() };
+        for group in entries.chunk_by(|(one, _), (other, _)| one == other) {
+            sum.indices.push(group[0].0);
+            fold(group, self.size() as u64, &reduction, &mut sum.values)?;
+        }
+        Ok(sum)
+    }
+}
+
+/// How many values an element has; every rank finds the same, or the same mistake.
+fn width(length: usize, told: &[Told]) -> Result<usize> {
+    let mut width = None;
+    for (rank, told) in told.iter().enumerate() {
+        let Told { indices, values, end } = *told;
+        if end > length {
+            return Err(misuse(format!(
+                "rank {rank} has index {}, which is not below the length of {length}",
+                end - 1
+            )));
+        }
+        if indices == 0 && values == 0 {
+            continue;
+        }
+        if indices == 0 || values == 0 || !values.is_multiple_of(indices) {
+            return Err(misuse(format!(
+                "rank {rank} has {values} values for {indices} indices: pass a whole number of values for each index"
+            )));
+        }
+        match width {
+            None => width = Some((rank, values / indices)),
+            Some((other, width)) if width != values / indices => {
+                return Err(misuse(format!(
+                    "rank {rank} has {} values for each index, and rank {other} has {width}: pass as many",
+                    values / indices
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(width.map_or(0, |(_, width)| width))
+}
+
+/// Appends the result of the rows of one index.
+fn fold<T: Equivalence, R: Reduction<T>>(
+    group: &[(usize, &[u8])],
+    ranks: u64,
+    reduction: &R,
+    results: &mut Vec<T>,
+) -> Result<()> {
+    let mut accumulators: Vec<R::Accumulator> = Vec::new();
+    for (_, row) in group {
+        let row: Vec<T> = unpack_all(row)?;
+        if accumulators.is_empty() {
+            accumulators.resize(row.len(), R::Accumulator::default());
+            reduction.lift(&row, &mut accumulators);
+            results.extend(row);
+        } else {
+            reduction.combine(&mut accumulators, &row);
+        }
+    }
+    let start = results.len() - accumulators.len();
+    reduction.finish(&accumulators, ranks, &mut results[start..]);
+    Ok(())
+}
