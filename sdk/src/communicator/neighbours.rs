@@ -2,7 +2,7 @@
 
 use super::Communicator;
 use super::call::{Collective, misuse};
-use super::memory::{pack, unpack};
+use super::memory::{pack, unpack_all};
 use super::per_rank::PerRank;
 use super::varying::unfit;
 use crate::{Error, Rank, Result, plan};
@@ -85,8 +85,11 @@ impl Communicator {
         in_order.sort_by_key(|(rank, _)| *rank);
         let own: Vec<u8> = in_order.into_iter().flat_map(|(_, values)| pack(values)).collect();
         let working = self.call_packed(&call, &own)?;
+        let all: Vec<T> = unpack_all(&working[call.result(self.rank)])?;
+        let start = call.shape.result(self.rank).start;
         for (rank, values) in received {
-            unpack(&working[call.shape.byte_range(&call.shape.incoming(self.rank, *rank))], values)?;
+            let block = call.shape.incoming(self.rank, *rank);
+            values.copy_from_slice(&all[block.start - start..block.end - start]);
         }
         Ok(())
     }

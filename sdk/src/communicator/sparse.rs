@@ -72,20 +72,29 @@ impl Communicator {
             own.extend_from_slice(row);
         }
         let all = self.call_packed(&call, &own)?;
-        let mut entries: Vec<(usize, &[u8])> = all
-            .chunks_exact(entry)
-            .filter_map(|entry| entry.split_first_chunk())
-            .map(|(index, row)| (usize::try_from(u64::from_le_bytes(*index)).unwrap_or(usize::MAX), row))
-            .collect();
-        // Stable: those of one index stay in rank order.
-        entries.sort_by_key(|(index, _)| *index);
+        let (mut entries, mut rows) = (Vec::new(), Vec::new());
+        for (place, entry) in all.chunks_exact(entry).enumerate() {
+            let Some((index, row)) = entry.split_first_chunk() else { continue };
+            entries.push((usize::try_from(u64::from_le_bytes(*index)).unwrap_or(usize::MAX), place));
+            rows.extend_from_slice(row);
+        }
+        let values: Vec<T> = unpack_all(&rows)?;
+        // By index; those of one index stay in rank order.
+        entries.sort_unstable();
         if entries.last().is_some_and(|(index, _)| *index >= length) {
             return Err(misuse(format!("a rank sent another index than it told: it is not below {length}")));
         }
         let mut sum = Sparse { indices: Vec::new(), values: Vec::new() };
+        let mut accumulators = vec![R::Accumulator::default(); width];
         for group in entries.chunk_by(|(one, _), (other, _)| one == other) {
+            let mut rows = group.iter().map(|(_, place)| &values[place * width..(place + 1) * width]);
+            let Some(first) = rows.next() else { continue };
+            reduction.lift(first, &mut accumulators);
+            rows.for_each(|row| reduction.combine(&mut accumulators, row));
+            let start = sum.values.len();
             sum.indices.push(group[0].0);
-            fold(group, self.size() as u64, &reduction, &mut sum.values)?;
+            sum.values.extend_from_slice(first);
+            reduction.finish(&accumulators, self.size() as u64, &mut sum.values[start..]);
         }
         Ok(sum)
     }
@@ -122,27 +131,4 @@ fn width(length: usize, told: &[Told]) -> Result<usize> {
         }
     }
     Ok(width.map_or(0, |(_, width)| width))
-}
-
-/// Appends the result of the rows of one index.
-fn fold<T: Equivalence, R: Reduction<T>>(
-    group: &[(usize, &[u8])],
-    ranks: u64,
-    reduction: &R,
-    results: &mut Vec<T>,
-) -> Result<()> {
-    let mut accumulators: Vec<R::Accumulator> = Vec::new();
-    for (_, row) in group {
-        let row: Vec<T> = unpack_all(row)?;
-        if accumulators.is_empty() {
-            accumulators.resize(row.len(), R::Accumulator::default());
-            reduction.lift(&row, &mut accumulators);
-            results.extend(row);
-        } else {
-            reduction.combine(&mut accumulators, &row);
-        }
-    }
-    let start = results.len() - accumulators.len();
-    reduction.finish(&accumulators, ranks, &mut results[start..]);
-    Ok(())
 }

@@ -16,7 +16,7 @@ struct Tagged {
 }
 
 fn tagged(rank: usize, index: usize) -> Tagged {
-    Tagged { tag: (rank + index) % 3 == 0, number: (rank << 32 | index) as u64 }
+    Tagged { tag: (rank + index).is_multiple_of(3), number: (rank << 32 | index) as u64 }
 }
 
 /// The text of a misuse.
