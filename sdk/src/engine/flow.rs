@@ -123,23 +123,18 @@ impl Flow {
             if running.over || bytes == 0 {
                 return false;
             }
-            let early = || self.early.contains_key(&(rank, running.step.channel));
+            let key = (rank, running.step.channel);
             match (&running.part, running.step.action) {
                 (Part::Sending(outgoing), _) => outgoing.peer == process && !outgoing.is_over(),
                 (Part::Receiving(all), _) => {
                     all.iter().any(|incoming| incoming.peer == process && incoming.is_wanting())
                 }
                 (Part::Idle, Action::Send { to }) => {
-                    to == rank && bytes > eager_limit(port, process) && !early()
+                    to == rank && bytes > eager_limit(port, process) && !self.openings.contains_key(&key)
                 }
-                (
-                    Part::Idle,
-                    Action::Receive { from } | Action::ReceiveReduce { from: Peers::One(from), .. },
-                ) => from == rank && !early(),
-                (Part::Idle, Action::ReceiveReduce { from: Peers::AllOthers, .. }) => {
-                    rank != self.job.plan.rank() && !early()
+                (Part::Idle, action) => {
+                    receives_from(action, rank, self.job.plan.rank()) && !self.messages.contains_key(&key)
                 }
-                (Part::Idle, Action::Finish) => false,
             }
         })
     }
@@ -516,7 +511,7 @@ fn receives_from(action: Action, from: Rank, own: Rank) -> bool {
     match action {
         Action::Receive { from: rank } | Action::ReceiveReduce { from: Peers::One(rank), .. } => rank == from,
         Action::ReceiveReduce { from: Peers::LowerFrom(first), .. } => (first..own).contains(&from),
-        Action::ReceiveReduce { from: Peers::AllOthers, .. } => true,
+        Action::ReceiveReduce { from: Peers::AllOthers, .. } => from != own,
         Action::Send { .. } | Action::Finish | Action::Copy { .. } => false,
     }
 }
