@@ -166,6 +166,9 @@ impl fmt::Display for Description<'_> {
             (Some(datatype), counts) => {
                 piece(f, format_args!("{} x {}, counts {counts:016x}", datatype.name(), call.count))?;
             }
+            (None, group) if call.collective == Collective::CreateGroup => {
+                piece(f, format_args!("group {group:016x} of {} ranks", call.count))?;
+            }
             (None, 0) if call.count == 0 => {}
             (None, 0) => piece(f, format_args!("{} elements", call.count))?,
             (None, layout) => piece(f, format_args!("layout {layout:016x} x {}", call.count))?,

@@ -83,6 +83,24 @@ pub enum Error {
     Bug(Arc<str>),
 }
 
+impl Error {
+    /// The error of a call on a communicator with this name.
+    pub(crate) fn on(mut self, name: Option<Arc<str>>) -> Self {
+        let Some(name) = name else { return self };
+        match &mut self {
+            Self::TimedOut { call, .. } => call.communicator = Some(name),
+            Self::Mismatch { calls, .. } => {
+                let named = |(call, ranks): &(Call, Vec<Rank>)| {
+                    (Call { communicator: Some(name.clone()), ..call.clone() }, ranks.clone())
+                };
+                *calls = calls.iter().map(named).collect();
+            }
+            _ => {}
+        }
+        self
+    }
+}
+
 /// A call as its signature tells it: for messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
@@ -92,11 +110,14 @@ pub struct Call {
     pub arguments: Arc<str>,
     /// The how-manieth collective call on this communicator it was, from 0.
     pub sequence: u64,
+    /// The communicator's name, if it was given one.
+    pub communicator: Option<Arc<str>>,
 }
 
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}({}) as call {}", self.name, self.arguments, self.sequence)
+        write!(f, "{}({}) as call {}", self.name, self.arguments, self.sequence)?;
+        self.communicator.as_ref().map_or(Ok(()), |name| write!(f, " on {name:?}"))
     }
 }
 

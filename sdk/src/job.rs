@@ -77,7 +77,8 @@ impl Job {
     pub(crate) fn world(self: Arc<Self>) -> Result<Communicator> {
         let members: Arc<[Process]> = (0..self.places.len() as Process).collect();
         let rank = self.own as Rank;
-        Communicator::new(self, WORLD, members, rank)
+        let timeout = Some(self.timeout);
+        Communicator::new(self, WORLD, members, rank, timeout)
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {
@@ -86,10 +87,6 @@ impl Job {
 
     pub(crate) fn shared(&self) -> &Shared {
         self.driver.shared()
-    }
-
-    pub(crate) fn timeout(&self) -> Duration {
-        self.timeout
     }
 
     pub(crate) fn host(&self, process: Process) -> &str {

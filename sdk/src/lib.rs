@@ -25,7 +25,7 @@ mod transports;
 mod wire_up;
 
 pub use buffer::Buffer;
-pub use communicator::{AbortHandle, Communicator, PerRank, Received, Source, Sparse};
+pub use communicator::{AbortHandle, Communicator, Group, PerRank, Received, Relation, Source, Sparse};
 pub use config::Config;
 pub use error::{Call, Error, Result};
 #[cfg(feature = "derive")]

@@ -89,7 +89,8 @@ pub(crate) fn connect(
     wiring.wait_for_all(&names)?;
     // Nobody goes on before everybody is connected: a message to a process that still connects would be early.
     exchange(&[])?;
-    Ok(wiring.finish(&shared))
+    let tried = names.iter().any(|name| *name != "tcp");
+    Ok(wiring.finish(&shared, tried))
 }
 
 /// Everybody's hello, checked against ours.
@@ -227,17 +228,10 @@ impl Wiring {
         ))
     }
 
-    fn finish(self, shared: &[bool]) -> Wired {
+    fn finish(self, shared: &[bool], tried: bool) -> Wired {
         let own = self.own;
-        // Processes that share memory with this one are of its host; of the others only names are known.
-        let node_of = |rank: Rank| {
-            if rank == own || shared[rank] {
-                return own;
-            }
-            let host = &self.hellos[rank].host;
-            (0..self.hellos.len()).find(|other| self.hellos[*other].host == *host).unwrap_or(rank)
-        };
-        let nodes: Vec<usize> = (0..self.hellos.len()).map(node_of).collect();
+        let hosts: Vec<&str> = self.hellos.iter().map(|hello| hello.host.as_str()).collect();
+        let nodes = nodes(own, &hosts, tried.then_some(shared));
         let masks: Vec<&[u64]> = (0..self.hellos.len())
             .filter(|rank| nodes[*rank] == nodes[own])
             .map(|rank| self.hellos[rank].processors.as_slice())
@@ -251,6 +245,14 @@ impl Wiring {
             .collect();
         Wired { wires: self.wires, places, crowded }
     }
+}
+
+/// Which ranks run on one host: equal numbers. Those that share memory with this one are of its host, if that was tried;
+/// of the others only names are known.
+fn nodes(own: Rank, hosts: &[&str], shared: Option<&[bool]>) -> Vec<usize> {
+    let here = |rank: Rank| shared.is_some_and(|shared| rank == own || shared[rank]);
+    let together = |a: Rank, b: Rank| here(a) == here(b) && (here(a) || hosts[a] == hosts[b]);
+    (0..hosts.len()).map(|rank| (0..rank).find(|other| together(*other, rank)).unwrap_or(rank)).collect()
 }
 
 /// Whether processes that may run on these processors share some. A launcher may have bound each to one, so each
@@ -274,7 +276,19 @@ fn bootstrap(text: String) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::is_crowded;
+    use super::{is_crowded, nodes};
+
+    #[test]
+    fn shared_memory_tells_hosts_apart_and_names_where_nobody_tried() {
+        let hosts = ["a", "b", "a", "b"];
+        for own in 0..4 {
+            assert_eq!(nodes(own, &hosts, None), [0, 1, 0, 1]);
+        }
+        assert_eq!(nodes(2, &hosts, Some(&[true, false, false, false])), [0, 1, 0, 1]);
+        // Two namespaces of one name.
+        assert_eq!(nodes(2, &["a"; 4], Some(&[false, false, false, true])), [0, 0, 2, 2]);
+        assert_eq!(nodes(2, &["a"; 4], Some(&[false; 4])), [0, 0, 2, 0]);
+    }
 
     #[test]
     fn ranks_share_cores_only_where_there_are_too_few() {

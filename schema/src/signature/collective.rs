@@ -30,11 +30,12 @@ pub enum Collective {
     CreateWindow = 19,
     WindowFence = 20,
     CreateGroup = 21,
+    SplitByHost = 22,
 }
 
 impl Collective {
     /// All of them, by code.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Barrier,
         Self::Broadcast,
         Self::AllReduce,
@@ -56,6 +57,7 @@ impl Collective {
         Self::CreateWindow,
         Self::WindowFence,
         Self::CreateGroup,
+        Self::SplitByHost,
     ];
 
     /// The code on the wire.
@@ -102,6 +104,7 @@ impl Collective {
             Self::CreateWindow => "create_window",
             Self::WindowFence => "fence",
             Self::CreateGroup => "create",
+            Self::SplitByHost => "split_by_host",
         }
     }
 }

@@ -86,13 +86,18 @@ impl Communicator {
             .iter()
             .any(|collective| calls.iter().all(|(call, _)| *call.name == *collective.name()));
         let (true, Some(usual), Some(odd)) = (of_structs, usual.first(), odd.first()) else { return error };
-        match self.compare(*usual, *odd, gradient) {
+        match self.first_difference(*usual, *odd, gradient) {
             Ok(field) => Error::Mismatch { calls: calls.clone(), field: field.map(Into::into) },
             Err(later) => later,
         }
     }
 
-    fn compare<G: Gradient>(&self, usual: Rank, odd: Rank, gradient: &mut G) -> Result<Option<String>> {
+    fn first_difference<G: Gradient>(
+        &self,
+        usual: Rank,
+        odd: Rank,
+        gradient: &mut G,
+    ) -> Result<Option<String>> {
         let own = TensorManifest::of(gradient).map_err(|error| misuse(error.to_string()))?.encode();
         let usual = TensorManifest::decode(&self.show(usual, &own)?);
         let odd = TensorManifest::decode(&self.show(odd, &own)?);

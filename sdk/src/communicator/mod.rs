@@ -2,8 +2,10 @@
 
 mod call;
 mod collective;
+mod create;
 mod exchange;
 mod gradient;
+mod group;
 mod memory;
 mod neighbours;
 mod per_rank;
@@ -15,6 +17,7 @@ mod start;
 mod varying;
 
 pub(crate) use call::mismatch;
+pub use group::{Group, Relation};
 pub use per_rank::PerRank;
 pub use point_to_point::{Received, Source};
 pub use sparse::Sparse;
@@ -28,6 +31,7 @@ use crate::plan::Determinism;
 use crate::{Element, Rank, Result};
 use gradwire_schema::{Equivalence, Reduction};
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,24 +68,32 @@ pub struct Communicator {
     board: RefCell<Option<Membership>>,
     /// Fused tensors, kept for the next step.
     fused: RefCell<Vec<Vec<u8>>>,
+    /// How often its members alone have made a communicator of a group, by the group's digest.
+    created: RefCell<HashMap<u64, u64>>,
 }
 
 impl Communicator {
-    /// Makes a communicator; all members do it together.
-    pub(crate) fn new(job: Arc<Job>, id: GroupId, members: Arc<[Process]>, rank: Rank) -> Result<Self> {
+    /// Makes a communicator; all members do it together, within `timeout`.
+    pub(crate) fn new(
+        job: Arc<Job>,
+        id: GroupId,
+        members: Arc<[Process]>,
+        rank: Rank,
+        timeout: Option<Duration>,
+    ) -> Result<Self> {
         let calls = Arc::new(Calls::default());
         job.add_group(id, members.clone(), rank, calls.clone());
-        let timeout = Cell::new(Some(job.timeout()));
         let communicator = Self {
             job,
             id,
             members,
             rank,
             calls,
-            timeout,
+            timeout: Cell::new(timeout),
             determinism: Cell::default(),
             board: RefCell::default(),
             fused: RefCell::default(),
+            created: RefCell::default(),
         };
         let board = communicator.share()?;
         communicator.board.replace(board);
@@ -108,6 +120,17 @@ impl Communicator {
     #[must_use]
     pub fn size(&self) -> usize {
         self.members.len()
+    }
+
+    /// What [`set_name`](Self::set_name) said; `None` before.
+    #[must_use]
+    pub fn name(&self) -> Option<Arc<str>> {
+        self.calls.name()
+    }
+
+    /// Names the communicator, for the errors of its calls. Each rank may give it a name of its own.
+    pub fn set_name(&self, name: impl Into<Arc<str>>) {
+        self.calls.set_name(name.into());
     }
 
     /// The number of this rank among those of its host.
@@ -231,6 +254,7 @@ impl Drop for Communicator {
 impl fmt::Debug for Communicator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Communicator")
+            .field("name", &self.name())
             .field("rank", &self.rank)
             .field("size", &self.size())
             .finish_non_exhaustive()
@@ -256,3 +280,6 @@ impl fmt::Debug for AbortHandle {
         f.debug_struct("AbortHandle").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,10 @@
 //! Communicators made of communicators.
 
 use super::Communicator;
-use super::call::Collective;
+use super::call::{Collective, misuse};
 use crate::engine::{GroupId, Process};
 use crate::plan;
-use crate::{Rank, Result};
+use crate::{Error, Rank, Result};
 use gradwire_schema::layout::fingerprint_of_name;
 use gradwire_schema::{CallSignature, LayoutDigest};
 use std::sync::Arc;
@@ -30,6 +30,24 @@ impl Communicator {
     /// Those of every collective.
     pub fn split(&self, colour: Option<u32>, key: i64) -> Result<Option<Self>> {
         let signature = CallSignature::new(gradwire_schema::Collective::Split);
+        self.split_by(signature, colour, key)
+    }
+
+    /// Splits the ranks by host, ordered by `key`, then by their rank here: a host is where ranks share memory or, where
+    /// no transport tries that, what has one name. All ranks call it.
+    ///
+    /// # Errors
+    ///
+    /// Those of every collective.
+    pub fn split_by_host(&self, key: i64) -> Result<Self> {
+        // The ranks of a host have the same first rank among them.
+        let first = self.local().next().unwrap_or(self.rank);
+        let signature = CallSignature::new(gradwire_schema::Collective::SplitByHost);
+        let colour = u32::try_from(first).map_err(|_| misuse("more ranks than colours".to_owned()))?;
+        self.split_by(signature, Some(colour), key)?.ok_or_else(|| Error::Bug("a rank without a host".into()))
+    }
+
+    fn split_by(&self, signature: CallSignature, colour: Option<u32>, key: i64) -> Result<Option<Self>> {
         let sequence = self.calls.count();
         // Colour, whether there is one, key: 16 bytes a rank.
         let mut own = [0; ENTRY];
@@ -60,13 +78,18 @@ impl Communicator {
     }
 
     /// The communicator that all its members derive alike: its number is a hash of where it comes from.
-    fn derive(&self, sequence: u64, part: u64, members: Arc<[Process]>, rank: Rank) -> Result<Self> {
+    pub(super) fn derive(
+        &self,
+        sequence: u64,
+        part: u64,
+        members: Arc<[Process]>,
+        rank: Rank,
+    ) -> Result<Self> {
         let id = LayoutDigest::new(fingerprint_of_name("communicator"))
             .length(self.id.0)
             .length(sequence)
             .length(part);
-        let derived = Self::new(self.job.clone(), GroupId(id.finish()), members, rank)?;
-        derived.set_timeout(self.timeout());
+        let derived = Self::new(self.job.clone(), GroupId(id.finish()), members, rank, self.timeout())?;
         derived.set_determinism(self.determinism());
         Ok(derived)
     }

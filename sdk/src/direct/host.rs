@@ -99,7 +99,7 @@ impl Communicator {
 
     fn explain_failure(&self, failure: Failure<Error>, memory: Memory, begin: &Begin) -> Error {
         if let Failure::Mismatch(calls) = failure {
-            return mismatch(&calls, self.number(begin.sequence));
+            return mismatch(&calls, self.number(begin.sequence)).on(self.name());
         }
         let mut core = self.job().shared().lock();
         if let Some(share) = memory.share

@@ -6,8 +6,8 @@ use super::{Fault, Key, call};
 use crate::{Call, Rank};
 use gradwire_schema::{CallSignature, FrameHeader};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The identity of a communicator, equal on all its members.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -23,7 +23,8 @@ impl GroupId {
     }
 }
 
-/// How many collectives a communicator has called here: written by its calls, read when a peer asks.
+/// What a communicator and the engine both know of it: how many collectives it has called here, written by its calls
+/// and read when a peer asks, and its name.
 #[derive(Debug)]
 pub(crate) struct Calls {
     count: AtomicU64,
@@ -31,11 +32,17 @@ pub(crate) struct Calls {
     set_up: AtomicU64,
     /// None from this one on may be made any more: see [`Group::ending`].
     ended_from: AtomicU64,
+    name: Mutex<Option<Arc<str>>>,
 }
 
 impl Default for Calls {
     fn default() -> Self {
-        Self { count: AtomicU64::new(0), set_up: AtomicU64::new(0), ended_from: AtomicU64::new(u64::MAX) }
+        Self {
+            count: AtomicU64::new(0),
+            set_up: AtomicU64::new(0),
+            ended_from: AtomicU64::new(u64::MAX),
+            name: Mutex::default(),
+        }
     }
 }
 
@@ -67,6 +74,15 @@ impl Calls {
     /// The number of a call as users count.
     pub(crate) fn number(&self, sequence: u64) -> u64 {
         sequence.saturating_sub(self.set_up.load(Ordering::Relaxed))
+    }
+
+    /// The user's name of the communicator.
+    pub(crate) fn name(&self) -> Option<Arc<str>> {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_name(&self, name: Arc<str>) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(name);
     }
 }
 
@@ -128,5 +144,25 @@ impl Group {
     /// The members but ourselves.
     pub(crate) fn others(&self) -> impl Iterator<Item = (Rank, Process)> {
         self.members.iter().copied().enumerate().filter(|(rank, _)| *rank != self.rank)
+    }
+}
+
+/// Communicators that were dropped lately. What peers still send to them is for nobody, and must not be kept for a
+/// communicator to come. Frames follow a drop closely: those that were dropped long ago are forgotten.
+#[derive(Debug, Default)]
+pub(crate) struct Dropped(VecDeque<GroupId>);
+
+impl Dropped {
+    const REMEMBERED: usize = 4096;
+
+    pub(crate) fn insert(&mut self, id: GroupId) {
+        if self.0.len() == Self::REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(id);
+    }
+
+    pub(crate) fn contains(&self, id: GroupId) -> bool {
+        self.0.contains(&id)
     }
 }

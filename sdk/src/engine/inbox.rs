@@ -56,7 +56,10 @@ impl Engine {
     ) {
         let id = GroupId::of(header);
         let Some(group) = self.groups.get_mut(&id) else {
-            if self.strangers.len() >= MAX_EARLY {
+            if self.dropped.contains(id) {
+                return;
+            }
+            if self.strangers.iter().filter(|(sender, ..)| *sender == process).count() >= MAX_EARLY {
                 return self.expel(
                     process,
                     Breach("it sent too much to communicators that do not exist"),

@@ -31,7 +31,7 @@ pub(crate) use port::{Port, Process, Sent, Staging};
 
 use crate::{Error, Rank};
 use gradwire_schema::{CallSignature, FrameHeader};
-use group::{Ending, Group};
+use group::{Dropped, Ending, Group};
 use operation::Operation;
 use slot::Slots;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -77,6 +77,7 @@ pub(crate) struct Begin {
 pub(crate) struct Engine {
     own: Process,
     groups: HashMap<GroupId, Group>,
+    dropped: Dropped,
     /// In the order they were started, which is the order they are advanced in.
     operations: BTreeMap<Key, Operation>,
     next_key: u32,
@@ -106,6 +107,7 @@ impl Engine {
         Self {
             own,
             groups: HashMap::new(),
+            dropped: Dropped::default(),
             operations: BTreeMap::new(),
             next_key: 1,
             slots: Slots::new(),
@@ -158,13 +160,20 @@ impl Engine {
             self.fail(key, Error::Misuse("the communicator was dropped".into()), port);
         }
         self.groups.remove(&id);
+        self.dropped.insert(id);
+    }
+
+    /// How many communicators, operations, and frames and reports of communicators to come it knows of.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> [usize; 4] {
+        [self.groups.len(), self.operations.len(), self.strangers.len(), self.early_reports.len()]
     }
 
     /// Why a collective on the communicator fails, if it does.
     pub(crate) fn fault(&self, id: GroupId, sequence: u64) -> Option<Error> {
         let group = self.groups.get(&id)?;
         let ending = group.ending.as_ref().filter(|ending| sequence >= ending.from)?;
-        Some(ending.fault.error(&group.members, self.own))
+        Some(ending.fault.error(&group.members, self.own).on(group.calls.name()))
     }
 
     /// Starts an operation. Its end is reported by [`finished`](Self::finished).
@@ -328,7 +337,7 @@ impl Engine {
         }
     }
 
-    fn finish(&mut self, key: Key, result: Result<Outcome, Error>, port: &mut dyn Port) {
+    fn finish(&mut self, key: Key, mut result: Result<Outcome, Error>, port: &mut dyn Port) {
         let Some(mut operation) = self.operations.remove(&key) else { return };
         operation.close(port, &mut self.slots);
         if let Some(group) = self.groups.get_mut(&operation.begin.group) {
@@ -337,6 +346,7 @@ impl Engine {
                 group.active.remove(&operation.begin.sequence);
             }
             group.posted.retain(|(other, _)| *other != key);
+            result = result.map_err(|error| error.on(group.calls.name()));
         }
         self.finished.push((key, result));
     }

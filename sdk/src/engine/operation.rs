@@ -214,6 +214,7 @@ impl Operation {
                 name: "send".into(),
                 arguments: format!("tag {}", self.header.tag).into(),
                 sequence: 0,
+                communicator: None,
             },
             State::Receiving(receiving) => Call {
                 name: "recv".into(),
@@ -223,6 +224,7 @@ impl Operation {
                     .map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"))
                     .into(),
                 sequence: 0,
+                communicator: None,
             },
         }
     }
@@ -392,5 +394,6 @@ pub(crate) fn call(signature: &CallSignature, number: u64) -> Call {
         name: signature.collective.name().into(),
         arguments: signature.describe().to_string().into(),
         sequence: number,
+        communicator: None,
     }
 }

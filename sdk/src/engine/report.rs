@@ -138,7 +138,12 @@ impl Engine {
             (AbortCause::TimedOut, _) => {
                 let (name, arguments) = report.text.split_once(CALL).unwrap_or((&report.text, ""));
                 let fault = Fault::TimedOut {
-                    call: Call { name: name.into(), arguments: arguments.into(), sequence: report.sequence },
+                    call: Call {
+                        name: name.into(),
+                        arguments: arguments.into(),
+                        sequence: report.sequence,
+                        communicator: None,
+                    },
                     waited: Duration::from_millis(header.offset),
                     waiting_for: report.ranks.into(),
                 };
@@ -155,6 +160,7 @@ impl Engine {
                 self.expel(process, Breach("it gave up calls of a communicator that is not its own"), port);
             }
             Some(_) => self.give_up(id, fault, from, port),
+            None if self.dropped.contains(id) => {}
             None if self.early_reports.len() < MAX_EARLY => self.early_reports.push((id, fault, from)),
             // The loss of a process is seen by itself, and a deadline passes here, too.
             None => {}
