@@ -103,3 +103,48 @@ pub fn last_words_are_heard<B: Backend>() {
     }
     cluster.until("all operations have ended", |cluster| cluster.pending(0) == 0);
 }
+
+/// Whatever a peer had said before its end is heard before its loss, also where its end breaks our own messages to it off
+/// and it leaves some unread.
+pub fn what_was_said_before_the_end_is_heard<B: Backend>() {
+    for is_sudden in [true, false] {
+        let mut cluster = Cluster::<B>::connected(2);
+        cluster.drive(1, false);
+        let bytes = vec![1; cluster.limits().send];
+        let mut refused = 0;
+        for _ in 0..1000 {
+            match cluster.transport(0).send(peer(1), Tag(1), &bytes).expect("send") {
+                Posted::Queued => refused = 0,
+                Posted::Full if refused < 3 => refused += 1,
+                Posted::Full => break,
+            }
+            cluster.turn();
+        }
+        // It speaks while nobody listens, and ends as soon as its words have left.
+        cluster.drive(0, false);
+        cluster.drive(1, true);
+        let said = |index| pattern(u64::from(index), 100);
+        let mut count = 0;
+        while count < 20
+            && cluster.transport(1).send(peer(0), Tag(count), &said(count)).expect("send") == Posted::Queued
+        {
+            count += 1;
+        }
+        assert!(count > 0);
+        cluster.until("its words leave", |cluster| !cluster.transport(1).has_output());
+        if is_sudden {
+            cluster.kill(1);
+        } else {
+            cluster.disconnect(1, peer(0), Linger::Flush);
+        }
+        cluster.drive(0, true);
+        cluster.until("the end is noticed", |cluster| cluster.has_lost(0, peer(1)));
+        let expected: Vec<_> = (0..count).map(|index| (Tag(index), said(index))).collect();
+        let heard = cluster.messages(0, peer(1));
+        assert!(
+            heard.iter().copied().eq(expected.iter().map(|(tag, bytes)| (*tag, bytes.as_slice()))),
+            "{heard:?}"
+        );
+        assert!(matches!(cluster.seen(0).last(), Some(Seen::PeerLost(..))));
+    }
+}

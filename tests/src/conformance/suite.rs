@@ -21,7 +21,8 @@ macro_rules! conformance_suite {
                 a_dead_peer_ends_its_operations
                 a_dead_peer_is_noticed_in_silence
                 a_peer_that_dies_before_connecting_is_lost
-                last_words_are_heard;
+                last_words_are_heard
+                what_was_said_before_the_end_is_heard;
             message:
                 messages_arrive_whole_and_in_order
                 a_message_that_is_too_long_is_an_error

@@ -283,6 +283,10 @@ impl Transport for Sim {
         self.turn(now, events)
     }
 
+    fn has_output(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
     fn deadline(&self) -> Option<Instant> {
         self.shared.wires().nodes[self.index as usize].deadline()
     }

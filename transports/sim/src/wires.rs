@@ -135,14 +135,15 @@ impl Wires {
         }
     }
 
-    /// Lets `to` know that `from` is no more.
+    /// Lets `to` know that `from` is no more, after all that is under way from it.
     pub(crate) fn announce_end(&mut self, from: NodeIndex, to: NodeIndex) {
         let latency = self.link(from, to).latency;
         let parcel = Parcel { from, connection: ConnectionId(0), body: Body::Gone, credit: None };
         if self.cuts.contains_key(&pair(from, to)) {
             self.held.push((to, parcel));
         } else {
-            let arrival = self.clock.map(|clock| clock + latency);
+            let receiver = &mut self.nodes[to as usize];
+            let arrival = self.clock.map(|clock| receiver.arrange(from, Order::AfterAll, clock + latency));
             self.deliver(to, arrival, parcel);
         }
     }
