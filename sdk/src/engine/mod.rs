@@ -15,6 +15,8 @@ mod operation;
 mod port;
 mod report;
 mod slot;
+#[cfg(test)]
+mod tests;
 mod timeout;
 mod transfer;
 
