@@ -175,16 +175,22 @@ fn a_call_that_somebody_has_not_begun_is_lost_with_the_dead() {
 
 #[test]
 fn an_earlier_call_goes_on_when_a_later_one_is_given_up() {
-    let (mut town, keys) = with_rank_1_ended_after_its_part();
-    // Rank 0 has ended the call, and fails in the next one; rank 2 hears of it while it is still in the first.
+    let mut town = Town::new(4);
+    let keys = town.call_all();
+    assert!(town.deliver(0, 3) && town.deliver(2, 1) && town.deliver(3, 1));
+    town.end(1, &[0]);
     assert!(town.deliver(3, 2) && town.deliver(2, 0));
+    // Rank 0 has ended the call, and fails in the next one. Rank 3 hears of it while rank 1's last word of the first is
+    // still under way.
     town.assert_done(0, keys[0]);
     let next = town.call(0);
     town.assert_lost(0, next, 1);
-    town.end(0, &[2]);
-    town.assert_done(2, keys[2]);
-    let next = town.call(2);
-    town.assert_lost(2, next, 1);
+    while town.deliver(0, 3) {}
+    assert!(town.goes_on(3, keys[3]));
+    town.end(1, &[3]);
+    town.assert_done(3, keys[3]);
+    let next = town.call(3);
+    town.assert_lost(3, next, 1);
 }
 
 #[test]
