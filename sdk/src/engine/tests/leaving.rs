@@ -230,8 +230,8 @@ fn an_abort_is_passed_on() {
     // Rank 1 hears of it and ends; rank 2 has heard of rank 1 only.
     while town.deliver(0, 1) {}
     town.end(1, &[2]);
-    for rank in 0..3 {
-        let error = town.result(rank, keys[rank]).unwrap_err();
+    for (rank, key) in keys.into_iter().enumerate() {
+        let error = town.result(rank, key).unwrap_err();
         assert!(matches!(&error, Error::Aborted { rank: 0, reason } if &**reason == "enough"), "{error}");
     }
 }
