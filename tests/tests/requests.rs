@@ -1,6 +1,7 @@
 //! Non-blocking operations: owned buffers as futures, borrowed slices in scopes.
 
-use gradwire::{Average, Buffer, Communicator, Sum};
+use gradwire::{Average, Buffer, Communicator, Error, Sum, wait_all, wait_any, wait_some};
+use gradwire_tests::ranks::{Over, run, sums, values};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
@@ -103,4 +104,230 @@ fn a_scope_waits_for_what_was_started_in_it() {
         check(2, &b, 5);
     })
     .unwrap();
+}
+
+const ALL: [Over; 4] = [Over::Sim, Over::HostileSim, Over::Shm, Over::Tcp];
+
+/// Small enough for the call signature's frames, and not.
+const COUNTS: [usize; 4] = [0, 3, 1000, 70_000];
+
+/// Elements that are told apart by rank and place.
+fn own(comm: &Communicator, count: usize) -> Buffer<f32> {
+    let mut buffer = comm.allocate(count).unwrap();
+    buffer.copy_from_slice(&values(comm.rank(), count));
+    buffer
+}
+
+fn gathered(ranks: usize, count: usize) -> Vec<f32> {
+    (0..ranks).flat_map(|rank| values(rank, count)).collect()
+}
+
+#[test]
+fn every_owned_form_does_what_the_blocking_one_does() {
+    for over in ALL {
+        for ranks in [1, 2, 3] {
+            run(over, ranks, |comm| {
+                let (rank, root) = (comm.rank(), ranks - 1);
+                for count in COUNTS {
+                    let total = count * ranks;
+                    // All under way at once.
+                    let barrier = comm.start_barrier();
+                    let broadcast = comm.start_broadcast(own(&comm, count), root);
+                    let reduce = comm.start_reduce(own(&comm, count), root, Sum);
+                    let all_reduce = comm.start_all_reduce(own(&comm, count), Sum);
+                    let all_gather = comm.start_all_gather(own(&comm, count), comm.allocate(total).unwrap());
+                    let room = if rank == root { total } else { 0 };
+                    let gather = comm.start_gather(own(&comm, count), comm.allocate(room).unwrap(), root);
+                    let scatter =
+                        comm.start_reduce_scatter(own(&comm, total), comm.allocate(count).unwrap(), Sum);
+
+                    let ((source, part), result) = scatter.wait();
+                    result.unwrap();
+                    assert!(part[..] == sums(ranks, total)[rank * count..][..count]);
+                    assert!(source[..] == values(rank, total));
+                    let ((_, all), result) = gather.wait();
+                    result.unwrap();
+                    assert!(rank != root || all[..] == gathered(ranks, count));
+                    let ((_, all), result) = all_gather.wait();
+                    result.unwrap();
+                    assert!(all[..] == gathered(ranks, count));
+                    let (reduced, result) = all_reduce.wait();
+                    result.unwrap();
+                    assert!(reduced[..] == sums(ranks, count));
+                    let (reduced, result) = reduce.wait();
+                    result.unwrap();
+                    let expected = if rank == root { sums(ranks, count) } else { values(rank, count) };
+                    assert!(reduced[..] == expected);
+                    let (copied, result) = broadcast.wait();
+                    result.unwrap();
+                    assert!(copied[..] == values(root, count));
+                    barrier.wait().1.unwrap();
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn every_scoped_form_does_what_the_blocking_one_does() {
+    for over in ALL {
+        for ranks in [1, 2, 3] {
+            run(over, ranks, |comm| {
+                let (rank, root) = (comm.rank(), ranks / 2);
+                for count in COUNTS {
+                    let total = count * ranks;
+                    let mine = values(rank, count);
+                    let [mut broadcast, mut reduce, mut all_reduce] = [(); 3].map(|()| mine.clone());
+                    let (mut into, mut part) = (vec![0.0; count], vec![0.0; count]);
+                    let (mut all, mut at_root) = (vec![0.0; total], vec![0.0; total]);
+                    comm.scope(|scope| {
+                        // The scope waits for them; one is waited for inside, out of order.
+                        let _ = scope.barrier();
+                        let _ = scope.broadcast(&mut broadcast, root);
+                        let _ = scope.reduce(&mut reduce, root, Sum);
+                        let first = scope.all_reduce(&mut all_reduce, Sum);
+                        let _ = scope.all_reduce_into(&mine, &mut into, Sum);
+                        let _ = scope.all_gather_into(&mine, &mut all);
+                        let _ = scope.gather_into(&mine, &mut at_root, root);
+                        let _ = scope.reduce_scatter_into(&values(rank, total), &mut part, Sum);
+                        let (reduced, result) = first.wait();
+                        result.unwrap();
+                        assert!(*reduced == sums(ranks, count));
+                    })
+                    .unwrap();
+                    assert!(broadcast == values(root, count));
+                    assert!(reduce == if rank == root { sums(ranks, count) } else { mine.clone() });
+                    assert!(into == sums(ranks, count));
+                    assert!(all == gathered(ranks, count));
+                    assert!(at_root == if rank == root { gathered(ranks, count) } else { vec![0.0; total] });
+                    assert!(part == sums(ranks, total)[rank * count..][..count]);
+                }
+            });
+        }
+    }
+}
+
+/// Whether a call is waited for is nobody else's business, also where the others would meet in shared memory.
+#[test]
+fn a_blocking_call_meets_one_that_is_not() {
+    for over in ALL {
+        run(over, 3, |comm| {
+            for round in 0..30 {
+                let count = COUNTS[round % COUNTS.len()];
+                let mut values = values(comm.rank(), count);
+                if round % 3 == comm.rank() || round % 5 == 4 {
+                    comm.all_reduce(&mut values, Sum).unwrap();
+                } else if round % 2 == 0 {
+                    comm.scope(|scope| drop(scope.all_reduce(&mut values, Sum))).unwrap();
+                } else {
+                    let (reduced, result) = comm.start_all_reduce(own(&comm, count), Sum).wait();
+                    result.unwrap();
+                    values.copy_from_slice(&reduced);
+                }
+                assert!(values == sums(3, count), "round {round} over {over:?}");
+            }
+        });
+    }
+}
+
+/// A call that is under way is followed by one in which everybody waits.
+#[test]
+fn calls_keep_their_order_whoever_waits() {
+    for over in ALL {
+        run(over, 3, |comm| {
+            for count in COUNTS {
+                let mut values = values(comm.rank(), count);
+                let requests: Vec<_> =
+                    (0..3).map(|_| comm.start_all_reduce(own(&comm, count), Sum)).collect();
+                comm.broadcast(&mut values, 1).unwrap();
+                for (reduced, result) in wait_all(requests) {
+                    result.unwrap();
+                    assert!(reduced[..] == sums(3, count));
+                }
+                assert!(values == gradwire_tests::ranks::values(1, count));
+            }
+        });
+    }
+}
+
+/// And where the calls differ, everybody is told, whether it waits or not.
+#[test]
+fn a_mismatch_is_told_to_those_who_wait_and_to_those_who_do_not() {
+    for over in ALL {
+        run(over, 3, |comm| {
+            for round in 0..12 {
+                let count = COUNTS[1 + round % 3];
+                let before = values(comm.rank(), count);
+                let mut mine = before.clone();
+                let (found, error) = if round % 3 == comm.rank() {
+                    let error = comm.broadcast(&mut mine, 0).unwrap_err();
+                    (mine, error)
+                } else if round % 2 == 0 {
+                    let error = comm.all_reduce(&mut mine, Sum).unwrap_err();
+                    (mine, error)
+                } else {
+                    let (buffer, result) = comm.start_all_reduce(own(&comm, count), Sum).wait();
+                    (buffer.to_vec(), result.unwrap_err())
+                };
+                assert!(matches!(&error, Error::Mismatch { calls, .. } if calls.len() == 2), "{error}");
+                assert!(found == before, "round {round} over {over:?}");
+                // The communicator is as good as before.
+                let mut mine = before;
+                comm.all_reduce(&mut mine, Sum).unwrap();
+                assert!(mine == sums(3, count));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_call_that_makes_no_sense_gives_the_buffer_back() {
+    run(Over::Shm, 2, |comm| {
+        let (buffer, result) = comm.start_broadcast(own(&comm, 5), 2).wait();
+        assert!(matches!(result, Err(Error::Misuse(_))));
+        assert!(buffer[..] == values(comm.rank(), 5));
+        let ((source, destination), result) =
+            block_on(comm.start_all_gather(own(&comm, 5), comm.allocate(9).unwrap()));
+        assert!(matches!(result, Err(Error::Misuse(_))));
+        assert_eq!((source.len(), destination.len()), (5, 9));
+        let mut short = [0.0; 3];
+        let ended = comm.scope(|scope| {
+            let (back, result) = scope.all_gather_into(&[1.0, 2.0], &mut short).wait();
+            assert!(matches!(result, Err(Error::Misuse(_))));
+            assert_eq!(back, [0.0; 3]);
+        });
+        ended.unwrap();
+        // Nobody waited: the scope tells.
+        let ended = comm.scope(|scope| drop(scope.all_gather_into(&[1.0, 2.0], &mut short)));
+        assert!(matches!(ended, Err(Error::Misuse(_))));
+        // Nothing was counted as a call.
+        comm.barrier().unwrap();
+    });
+}
+
+#[test]
+fn some_of_many_requests_are_waited_for() {
+    for over in ALL {
+        run(over, 2, |comm| {
+            let mut requests: Vec<_> =
+                COUNTS.iter().map(|count| comm.start_all_reduce(own(&comm, *count), Sum)).collect();
+            let mut left: Vec<usize> = COUNTS.to_vec();
+            let (index, buffer, result) = wait_any(&mut requests).unwrap();
+            result.unwrap();
+            let count = left.remove(index);
+            assert!(buffer[..] == sums(2, count));
+            while !requests.is_empty() {
+                let ended = wait_some(&mut requests);
+                assert!(!ended.is_empty());
+                for (index, buffer, result) in ended.into_iter().rev() {
+                    result.unwrap();
+                    let count = left.remove(index);
+                    assert!(buffer[..] == sums(2, count));
+                }
+            }
+            assert!(
+                left.is_empty() && wait_any(&mut requests).is_none() && wait_some(&mut requests).is_empty()
+            );
+        });
+    }
 }

@@ -216,6 +216,11 @@ impl Communicator {
         self.calls.have_ended(sequence)
     }
 
+    /// Whether collectives are under way in the engine.
+    pub(crate) fn has_calls_under_way(&self) -> bool {
+        self.calls.are_under_way()
+    }
+
     /// The number of a call as users count.
     pub(crate) fn number(&self, sequence: u64) -> u64 {
         self.calls.number(sequence)

@@ -93,7 +93,7 @@ impl Group {
         push_part(&self.boards, &mut spans, own.len(), fold);
         self.spans = spans;
         // Nobody leaves before all parts of its memory are written, and nobody else's are read.
-        self.barrier(call, environment)
+        self.end_call(call, environment)
     }
 
     /// The same inside the slots, round by round.

@@ -110,6 +110,12 @@ impl Board {
         line[0].store(sequence, Ordering::Release);
     }
 
+    /// Takes a line back: the number before it with the same parity stands there again.
+    pub(super) fn retract_line(&self, sequence: u64) {
+        let line = &self.words()[LINES + (sequence % 2) as usize * STRIDE];
+        line.store(sequence.saturating_sub(2), Ordering::Release);
+    }
+
     /// The hash on the line of a call. Its sequence has been acquired.
     #[inline]
     pub(super) fn hash(&self, sequence: u64) -> u64 {

@@ -29,9 +29,16 @@ pub(crate) struct Condition<'a> {
     pub(super) counter: Counter,
     pub(super) value: u64,
     pub(super) of: Of,
+    /// This begins a call: nothing of it has happened yet.
+    pub(super) begins: bool,
 }
 
 impl Condition<'_> {
+    /// Whether this begins a call, which may still be made elsewhere.
+    pub(crate) fn begins(&self) -> bool {
+        self.begins
+    }
+
     /// Whether there is nothing left to wait for.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {

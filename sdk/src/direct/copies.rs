@@ -41,7 +41,7 @@ impl Group {
             if !is_root {
                 span.copy_from(self.map(root, span.len(), environment)?);
             }
-            return self.barrier(call, environment);
+            return self.end_call(call, environment);
         }
         let mut consume = |boards: &Boards, round: u64, index: usize| {
             part(span, cut.range(index)).copy_from(boards.slot(root, round));
@@ -119,7 +119,7 @@ impl Group {
                     block(destination, other).copy_from(self.map(other, len, environment)?);
                 }
             }
-            return self.barrier(call, environment);
+            return self.end_call(call, environment);
         }
         let mut consume = |boards: &Boards, round: u64, index: usize| {
             let range = cut.range(index);

@@ -2,7 +2,7 @@
 
 use super::board::{Counter, Payload};
 use super::condition::{Condition, Of};
-use super::{Environment, Failure, Group, Patience};
+use super::{Environment, Failure, Group, Patience, Waited};
 use gradwire_schema::CallSignature;
 
 /// Looks at a condition before turning to the environment: at first as fast as the caches answer, then at the pace
@@ -11,20 +11,21 @@ const FAST_LOOKS: u32 = 256;
 const SLOW_LOOKS: u32 = 64;
 
 impl Group {
-    /// Returns once all ranks have called it with the same signature.
-    ///
-    /// # Errors
-    ///
-    /// See [`Failure`].
-    pub(crate) fn barrier<E: Environment>(
+    /// Returns once all ranks are done with each other's memory in a call that has begun.
+    pub(super) fn end_call<E: Environment>(
         &mut self,
         call: &CallSignature,
         environment: &mut E,
     ) -> Result<(), Failure<E::Error>> {
-        self.exchange(call, &Payload::default(), environment)
+        self.meet(call, &Payload::default(), false, environment)
     }
 
-    /// Publishes a line and waits for those of all others. Their payloads can be read until the next exchange.
+    /// Begins a call: publishes a line and waits for those of all others. Their payloads can be read until the next
+    /// exchange.
+    ///
+    /// # Errors
+    ///
+    /// See [`Failure`].
     #[inline]
     pub(super) fn exchange<E: Environment>(
         &mut self,
@@ -32,10 +33,28 @@ impl Group {
         payload: &Payload,
         environment: &mut E,
     ) -> Result<(), Failure<E::Error>> {
+        self.meet(call, payload, true, environment)
+    }
+
+    #[inline]
+    fn meet<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        payload: &Payload,
+        begins: bool,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
         let sequence = self.exchanges + 1;
         let hash = call.hash();
         self.boards.own().publish_line(sequence, hash, &call.encode(), payload);
-        self.wait(Counter::Line, sequence, Of::All, environment)?;
+        let condition =
+            Condition { boards: &self.boards, counter: Counter::Line, value: sequence, of: Of::All, begins };
+        if self.wait_for(&condition, environment)? == Waited::Elsewhere {
+            // Nobody may take the line for that of the next call, nor what was staged for it.
+            self.boards.own().retract_line(sequence);
+            self.boards.own().raise(Counter::Staged, self.rounds);
+            return Err(Failure::Elsewhere);
+        }
         self.exchanges = sequence;
         self.wake_parked(environment);
         if self.boards.others().any(|(_, board)| board.hash(sequence) != hash) {
@@ -68,9 +87,18 @@ impl Group {
         of: Of,
         environment: &mut E,
     ) -> Result<(), E::Error> {
-        let condition = Condition { boards: &self.boards, counter, value, of };
+        let condition = Condition { boards: &self.boards, counter, value, of, begins: false };
+        self.wait_for(&condition, environment).map(drop)
+    }
+
+    #[inline]
+    fn wait_for<E: Environment>(
+        &self,
+        condition: &Condition<'_>,
+        environment: &mut E,
+    ) -> Result<Waited, E::Error> {
         if condition.is_ready() {
-            return Ok(());
+            return Ok(Waited::Ready);
         }
         if self.patience == Patience::Spin {
             for look in 0..FAST_LOOKS + SLOW_LOOKS {
@@ -78,11 +106,11 @@ impl Group {
                     std::hint::spin_loop();
                 }
                 if condition.is_ready() {
-                    return Ok(());
+                    return Ok(Waited::Ready);
                 }
             }
         }
-        self.wait_long(&condition, environment)
+        self.wait_long(condition, environment)
     }
 
     #[cold]
@@ -90,7 +118,7 @@ impl Group {
         &self,
         condition: &Condition<'_>,
         environment: &mut E,
-    ) -> Result<(), E::Error> {
+    ) -> Result<Waited, E::Error> {
         // Those we wait for may sleep until they see what we have published.
         self.wake_parked(environment);
         environment.wait(condition)

@@ -1,6 +1,8 @@
 //! The executor inside of its process: how a communicator's members come to share boards, and how they wait.
 
-use super::{BOARD_LEN, Condition, Environment, Failure, Fold, Group, Memory, Patience as Pace, Share};
+use super::{
+    BOARD_LEN, Condition, Environment, Failure, Fold, Group, Memory, Patience as Pace, Share, Waited,
+};
 use crate::buffer::{Reducer, Span};
 use crate::communicator::{Communicator, mismatch};
 use crate::driver::{Core, Next, Patience, Shared};
@@ -77,7 +79,8 @@ impl Communicator {
         let mut board = self.board().borrow_mut();
         let Membership { group, .. } = board.as_mut()?;
         // After a fault the peers must see no call that will not be made; the engine says what it was.
-        if self.has_ended(call.begin.sequence) || !call.is_served(self.size()) {
+        // Behind calls that are under way in the engine peers expect this one there.
+        if self.has_ended(call.begin.sequence) || self.has_calls_under_way() || !call.is_served(self.size()) {
             return None;
         }
         // SAFETY: the vector is borrowed for this call and used through the span only. The call has ended when this function
@@ -87,6 +90,7 @@ impl Communicator {
         let mut surroundings = Surroundings { communicator: self, begin: call.begin };
         match call.run(&mut *group, memory, self.rank(), &mut surroundings) {
             Ok(()) => Some(Ok(())),
+            Err(Failure::Elsewhere) => None,
             Err(failure) => Some(Err(self.explain_failure(failure, memory, call.begin))),
         }
     }
@@ -290,14 +294,14 @@ impl Surroundings<'_> {
 impl Environment for Surroundings<'_> {
     type Error = Error;
 
-    fn wait(&mut self, condition: &Condition<'_>) -> Result<()> {
+    fn wait(&mut self, condition: &Condition<'_>) -> Result<Waited> {
         let shared = self.shared();
         let _caller = shared.enter();
         let mut patience = Patience::new(shared.is_crowded());
         let mut core = shared.lock();
         loop {
             if condition.is_ready() {
-                return Ok(());
+                return Ok(Waited::Ready);
             }
             if core.turn(Instant::now()) == Activity::Busy {
                 patience.reset();
@@ -306,7 +310,10 @@ impl Environment for Surroundings<'_> {
             shared.hand_on(&mut core);
             // What a peer wrote before it left, or before its time was up, counts.
             if condition.is_ready() {
-                return Ok(());
+                return Ok(Waited::Ready);
+            }
+            if condition.begins() && core.engine.expects(self.communicator.id(), self.begin.sequence) {
+                return Ok(Waited::Elsewhere);
             }
             self.give_up(&mut core, || condition.needed(), || condition.missing())?;
             match patience.next() {

@@ -43,13 +43,14 @@ pub(crate) trait Environment {
     /// Why waiting ended early: a deadline, a lost rank.
     type Error;
 
-    /// Returns once the condition [is ready](Condition::is_ready). Drives transports meanwhile, yields, and sleeps between
-    /// [`Condition::park`] and [`Condition::unpark`]; the bell rings for whoever is parked.
+    /// Returns once the condition [is ready](Condition::is_ready), or where it [begins](Condition::begins) a call that
+    /// somebody makes elsewhere. Drives transports meanwhile, yields, and sleeps between [`Condition::park`] and
+    /// [`Condition::unpark`]; the bell rings for whoever is parked.
     ///
     /// # Errors
     ///
     /// Its own. The group is of no use afterwards; [`Condition::missing`] says whom to blame.
-    fn wait(&mut self, condition: &Condition<'_>) -> Result<(), Self::Error>;
+    fn wait(&mut self, condition: &Condition<'_>) -> Result<Waited, Self::Error>;
 
     /// Rings the bell of a rank that sleeps.
     fn wake(&mut self, rank: Rank);
@@ -65,9 +66,20 @@ pub(crate) trait Environment {
     fn release(&mut self, rank: Rank, region: RemoteRegion);
 }
 
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Waited {
+    Ready,
+    /// A rank makes the call that is about to begin by another way: nobody will meet it here.
+    Elsewhere,
+}
+
 /// Why a collective failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Failure<E> {
+    /// A rank makes the call by another way. Nothing has happened here; no memory of the caller was touched, and the
+    /// group may be used again.
+    Elsewhere,
     /// The ranks called different things: here is what, by rank; `None` where it is of another version. No memory
     /// of the caller was touched, and the group may be used again.
     Mismatch(Vec<Option<CallSignature>>),

@@ -49,7 +49,7 @@ impl Group {
                 }),
                 None => Ok(()),
             };
-            mapped.and_then(|()| self.barrier(call, environment))
+            mapped.and_then(|()| self.end_call(call, environment))
         } else {
             let mut consume = |boards: &Boards, round: u64, index: usize| {
                 let Some(destination) = destination else { return };
@@ -107,7 +107,7 @@ impl Group {
                 spans.iter_mut().for_each(|span| *span = part(*span, rank * len..(rank + 1) * len));
                 fold.reducer.fold(&spans, destination, ranks);
             });
-            mapped.and_then(|()| self.barrier(call, environment))
+            mapped.and_then(|()| self.end_call(call, environment))
         } else {
             let mut consume = |boards: &Boards, round: u64, index: usize| {
                 let own = piece(block(rank), index);

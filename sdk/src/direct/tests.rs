@@ -3,6 +3,7 @@
 use super::{BOARD_LEN, Condition, Environment, Group, Memory, Patience, Share};
 use crate::Rank;
 use crate::buffer::Span;
+use crate::direct::Waited;
 use gradwire_schema::{CallSignature, Collective};
 use gradwire_transport::{
     Allocation, Capabilities, Direct, Event, EventRef, Events, ImportError, Peer, Posted, Region, RegionKey,
@@ -58,7 +59,7 @@ impl Around {
 impl Environment for Around {
     type Error = Trouble;
 
-    fn wait(&mut self, condition: &Condition<'_>) -> Result<(), Trouble> {
+    fn wait(&mut self, condition: &Condition<'_>) -> Result<Waited, Trouble> {
         let start = Instant::now();
         let mut looks = 0;
         while !condition.is_ready() {
@@ -94,7 +95,7 @@ impl Environment for Around {
                 condition.unpark();
             }
         }
-        Ok(())
+        Ok(Waited::Ready)
     }
 
     fn wake(&mut self, rank: Rank) {

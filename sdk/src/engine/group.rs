@@ -6,7 +6,7 @@ use super::{Fault, Key, call};
 use crate::{Call, Rank};
 use gradwire_schema::{CallSignature, FrameHeader};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The identity of a communicator, equal on all its members.
@@ -33,6 +33,8 @@ pub(crate) struct Calls {
     /// None from this one on may be made any more: see [`Group::ending`].
     ended_from: AtomicU64,
     name: Mutex<Option<Arc<str>>>,
+    /// Collectives under way in the engine.
+    under_way: AtomicUsize,
 }
 
 impl Default for Calls {
@@ -42,6 +44,7 @@ impl Default for Calls {
             set_up: AtomicU64::new(0),
             ended_from: AtomicU64::new(u64::MAX),
             name: Mutex::default(),
+            under_way: AtomicUsize::new(0),
         }
     }
 }
@@ -59,6 +62,11 @@ impl Calls {
     /// Whether a call may not be made any more, for calls that do not ask the engine before they begin.
     pub(crate) fn have_ended(&self, sequence: u64) -> bool {
         sequence >= self.ended_from.load(Ordering::Relaxed)
+    }
+
+    /// Whether collectives are under way in the engine.
+    pub(crate) fn are_under_way(&self) -> bool {
+        self.under_way.load(Ordering::Relaxed) > 0
     }
 
     /// The communicator is made: what users call is counted from here.
@@ -135,6 +143,21 @@ impl Group {
     pub(crate) fn end(&mut self, ending: Ending) {
         self.calls.ended_from.store(ending.from, Ordering::Relaxed);
         self.ending = Some(ending);
+    }
+
+    /// A collective is under way from now on.
+    pub(crate) fn activate(&mut self, sequence: u64, key: Key) {
+        self.active.insert(sequence, key);
+        self.calls.under_way.store(self.active.len(), Ordering::Relaxed);
+    }
+
+    /// An operation has ended, perhaps a collective.
+    pub(crate) fn deactivate(&mut self, sequence: u64, key: Key) {
+        // By its key: it no longer shows whether it was a collective.
+        if self.active.get(&sequence) == Some(&key) {
+            self.active.remove(&sequence);
+            self.calls.under_way.store(self.active.len(), Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn rank_of(&self, process: Process) -> Option<Rank> {

@@ -178,6 +178,11 @@ impl Engine {
         Some(ending.fault.error(&group.members, self.own).on(group.calls.name()))
     }
 
+    /// Whether a member makes a call that has not been begun here.
+    pub(crate) fn expects(&self, id: GroupId, sequence: u64) -> bool {
+        self.groups.get(&id).is_some_and(|group| group.early.contains_key(&sequence))
+    }
+
     /// Starts an operation. Its end is reported by [`finished`](Self::finished).
     pub(crate) fn begin(&mut self, begin: Begin, work: Work, port: &mut dyn Port) -> Key {
         let key = Key(self.next_key);
@@ -215,7 +220,7 @@ impl Engine {
         let operation = Operation::new(key, begin, work, group);
         let early = if operation.is_collective() {
             group.begun = group.begun.max(sequence + 1);
-            group.active.insert(sequence, key);
+            group.activate(sequence, key);
             group.early.remove(&sequence).unwrap_or_default()
         } else {
             Vec::new()
@@ -343,10 +348,7 @@ impl Engine {
         let Some(mut operation) = self.operations.remove(&key) else { return };
         operation.close(port, &mut self.slots);
         if let Some(group) = self.groups.get_mut(&operation.begin.group) {
-            // By its key: it no longer shows whether it was a collective.
-            if group.active.get(&operation.begin.sequence) == Some(&key) {
-                group.active.remove(&operation.begin.sequence);
-            }
+            group.deactivate(operation.begin.sequence, key);
             group.posted.retain(|(other, _)| *other != key);
             result = result.map_err(|error| error.on(group.calls.name()));
         }

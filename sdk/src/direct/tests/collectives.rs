@@ -3,6 +3,7 @@
 use super::{Member, Shared, call, private, ranks, span};
 use crate::buffer::Reducer;
 use crate::direct::Fold;
+use crate::direct::board::Payload;
 use gradwire_schema::operation::{Laws, Max, Operation, Sum};
 use gradwire_schema::{Collective, Element, Reduction};
 
@@ -94,7 +95,10 @@ fn all_reduce<T: Number + std::fmt::Debug>(member: &mut Member, count: usize, re
         assert!(shared.read::<T>(offset, count) == expected, "{count} shared, {private:?} private");
     }
     // Only the last rank's own last call has ended for sure: an exchange before the memory goes.
-    member.group.barrier(&call(Collective::Barrier, 0), &mut member.around).expect("all are here");
+    member
+        .group
+        .exchange(&call(Collective::Barrier, 0), &Payload::default(), &mut member.around)
+        .expect("all are here");
     member.around.shm_deregister(shared.region);
 }
 
@@ -158,7 +162,7 @@ fn operations_of_users_see_the_contributions_in_rank_order() {
                 assert!(shared.read::<f64>(0, count) == expected, "{count} shared");
                 member
                     .group
-                    .barrier(&call(Collective::Barrier, 0), &mut member.around)
+                    .exchange(&call(Collective::Barrier, 0), &Payload::default(), &mut member.around)
                     .expect("all are here");
             }
         });
@@ -189,7 +193,10 @@ fn broadcast_gives_everyone_the_values_of_the_root() {
                 assert_eq!(result, Ok(()));
                 assert!(shared.read::<f32>(0, count) == expected, "{count} shared");
             }
-            member.group.barrier(&call(Collective::Barrier, 0), &mut member.around).expect("all are here");
+            member
+                .group
+                .exchange(&call(Collective::Barrier, 0), &Payload::default(), &mut member.around)
+                .expect("all are here");
         });
     }
 }
@@ -233,7 +240,10 @@ fn gathering_keeps_rank_order() {
                 assert_eq!(result, Ok(()));
                 assert!(all == expected, "{count} gathered in place");
             }
-            member.group.barrier(&call(Collective::Barrier, 0), &mut member.around).expect("all are here");
+            member
+                .group
+                .exchange(&call(Collective::Barrier, 0), &Payload::default(), &mut member.around)
+                .expect("all are here");
         });
     }
 }
@@ -289,7 +299,10 @@ fn reducing_to_the_root_and_to_parts() {
                     assert!(part == expected, "{count} scattered, shared: {is_shared}");
                 }
             }
-            member.group.barrier(&call(Collective::Barrier, 0), &mut member.around).expect("all are here");
+            member
+                .group
+                .exchange(&call(Collective::Barrier, 0), &Payload::default(), &mut member.around)
+                .expect("all are here");
         });
     }
 }
@@ -309,7 +322,7 @@ fn calls_of_all_kinds_follow_each_other() {
             let (result, expected) = match step % 5 {
                 0 => {
                     let signature = call(Collective::Barrier, 0);
-                    (member.group.barrier(&signature, around), of(member.rank))
+                    (member.group.exchange(&signature, &Payload::default(), around), of(member.rank))
                 }
                 1 => {
                     let root = step % size;

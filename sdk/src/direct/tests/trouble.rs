@@ -2,9 +2,9 @@
 
 use super::{Member, Shared, Trouble, call, private, ranks, span};
 use crate::buffer::Reducer;
-use crate::direct::board::Counter;
+use crate::direct::board::{Counter, Payload};
 use crate::direct::condition::Of;
-use crate::direct::{Condition, Environment, Failure, Fold};
+use crate::direct::{Condition, Environment, Failure, Fold, Waited};
 use gradwire_schema::operation::Sum;
 use gradwire_schema::{CallSignature, Collective};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -38,7 +38,7 @@ fn ranks_that_call_different_things_are_told_and_nothing_is_touched() {
                     count => call(Collective::AllReduce, count),
                 };
                 let verdict = match count {
-                    0 => member.group.barrier(&signature_of(0), &mut member.around),
+                    0 => member.group.exchange(&signature_of(0), &Payload::default(), &mut member.around),
                     count => all_reduce(member, &mut values, &signature_of(count)),
                 };
                 let Err(Failure::Mismatch(calls)) = verdict else { panic!("{verdict:?}") };
@@ -91,7 +91,7 @@ struct Stalling<'a> {
 impl Environment for Stalling<'_> {
     type Error = Trouble;
 
-    fn wait(&mut self, condition: &Condition<'_>) -> Result<(), Trouble> {
+    fn wait(&mut self, condition: &Condition<'_>) -> Result<Waited, Trouble> {
         if self.waits == 0 {
             return Err(Trouble::Lost(99));
         }
@@ -184,7 +184,8 @@ fn wakes_the_sleeper(sleep: impl Fn(&mut Member) + Sync, act: impl Fn(&mut Membe
 #[test]
 fn whoever_arrives_last_or_leaves_rings_for_those_who_sleep() {
     let barrier = |member: &mut Member| {
-        let verdict = member.group.barrier(&call(Collective::Barrier, 0), &mut member.around);
+        let verdict =
+            member.group.exchange(&call(Collective::Barrier, 0), &Payload::default(), &mut member.around);
         assert_eq!(verdict, Ok(()));
     };
     wakes_the_sleeper(barrier, barrier);
@@ -206,7 +207,11 @@ fn what_was_staged_for_a_mismatch_is_not_taken_for_the_next_call() {
             let mut stale = vec![-1.0; count];
             let verdict = match member.rank {
                 0 => all_reduce(member, &mut stale, &call(Collective::AllReduce, count)),
-                _ => member.group.barrier(&call(Collective::Barrier, 0), &mut member.around),
+                _ => member.group.exchange(
+                    &call(Collective::Barrier, 0),
+                    &Payload::default(),
+                    &mut member.around,
+                ),
             };
             assert!(matches!(verdict, Err(Failure::Mismatch(_))));
             // Then its memory is shared and rank 1's is not: rank 0 stages only once it knows that.
@@ -232,8 +237,13 @@ fn what_was_staged_for_a_mismatch_is_not_taken_for_the_next_call() {
 #[test]
 fn a_parked_rank_is_seen_or_sees_what_was_published() {
     ranks(2, |member| {
-        let condition =
-            Condition { boards: &member.group.boards, counter: Counter::Staged, value: 1, of: Of::All };
+        let condition = Condition {
+            boards: &member.group.boards,
+            counter: Counter::Staged,
+            value: 1,
+            of: Of::All,
+            begins: false,
+        };
         if member.rank == 0 {
             member.group.boards.own().raise(Counter::Staged, 1);
             while member.group.boards.parked().next().is_none() {
