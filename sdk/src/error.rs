@@ -54,6 +54,17 @@ pub enum Error {
         /// What is wrong with it.
         invalid: InvalidValue,
     },
+    /// The buffer of buffered sends has no room for a message. Nothing was sent. Let the receivers catch up, send without a
+    /// buffer, or make it larger with [`set_send_buffer`](crate::Communicator::set_send_buffer).
+    #[error("a message of {len} bytes finds {free} free of the {limit} bytes for buffered sends")]
+    BufferFull {
+        /// Bytes of the message.
+        len: usize,
+        /// Bytes that are free.
+        free: usize,
+        /// Bytes of the whole buffer.
+        limit: usize,
+    },
     /// A setting is not understood or out of range. Nothing was started.
     #[error("{name} is {value:?}, but must be {allowed}")]
     Setting {

@@ -25,7 +25,9 @@ mod transports;
 mod wire_up;
 
 pub use buffer::Buffer;
-pub use communicator::{AbortHandle, Communicator, Group, PerRank, Received, Relation, Source, Sparse};
+pub use communicator::{
+    AbortHandle, Communicator, Group, Message, PerRank, Received, Relation, Source, Sparse, Tag,
+};
 pub use config::Config;
 pub use error::{Call, Error, Result};
 #[cfg(feature = "derive")]

@@ -26,6 +26,39 @@ pub(crate) fn lend<R>(
     Ok(conclude(result?, span))
 }
 
+/// As [`lend`], of memory that the operation only reads.
+pub(crate) fn lend_shared(
+    shared: &Shared,
+    begin: Begin,
+    bytes: &[u8],
+    work: impl FnOnce(Span) -> Work,
+) -> Result<Outcome> {
+    // SAFETY: as in `lend`; meanwhile others may read `bytes`, and so does the operation: it is a send, which copies out of
+    // its span or registers it as a source.
+    let span = unsafe { Span::of_shared(bytes) };
+    let guard = Guard { shared, key: shared.begin(begin, work(span)) };
+    let result = shared.wait(guard.key);
+    std::mem::forget(guard);
+    result
+}
+
+/// As [`lend`], but does something else before it waits. When that fails the operation is given up.
+pub(crate) fn lend_during(
+    shared: &Shared,
+    begin: Begin,
+    bytes: &mut [u8],
+    work: impl FnOnce(Span) -> Work,
+    meanwhile: impl FnOnce() -> Result<()>,
+) -> Result<Outcome> {
+    // SAFETY: as in `lend`: the guard cancels the operation if `meanwhile` fails or unwinds.
+    let span = unsafe { Span::of_slice(bytes) };
+    let guard = Guard { shared, key: shared.begin(begin, work(span)) };
+    meanwhile()?;
+    let result = shared.wait(guard.key);
+    std::mem::forget(guard);
+    result
+}
+
 struct Guard<'a> {
     shared: &'a Shared,
     key: Key,

@@ -32,4 +32,8 @@ impl Private {
             None => Span::EMPTY,
         }
     }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
 }

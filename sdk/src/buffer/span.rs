@@ -44,6 +44,15 @@ impl Span {
         Self { address: NonNull::from(&mut *slice).cast(), len: size_of_val(slice) }
     }
 
+    /// The bytes of a slice that are only read.
+    ///
+    /// # Safety
+    ///
+    /// The slice's borrow outlives the operation that is given the span, which writes nothing there.
+    pub(crate) const unsafe fn of_shared(bytes: &[u8]) -> Self {
+        Self { address: NonNull::from_ref(bytes).cast(), len: bytes.len() }
+    }
+
     /// Memory that a transport allocated for the library's own use, kept beside its allocation.
     pub(crate) fn of_allocation(allocation: &Allocation) -> Self {
         // Only an operation that was lent the allocation reads or writes it, through spans; there never is a reference.

@@ -104,7 +104,7 @@ pub(super) fn pack<T: Equivalence>(values: &[T]) -> Vec<u8> {
 }
 
 /// The packed form of values: their own memory where that is it.
-fn packed<T: Equivalence>(values: &[T]) -> Cow<'_, [u8]> {
+pub(super) fn packed<T: Equivalence>(values: &[T]) -> Cow<'_, [u8]> {
     let len = values.len() * T::PACKED_SIZE;
     if let Some(bytes) = T::as_bytes(values).filter(|bytes| bytes.len() == len) {
         return Cow::Borrowed(bytes);

@@ -10,6 +10,7 @@ mod memory;
 mod neighbours;
 mod per_rank;
 mod point_to_point;
+mod probe;
 mod scan;
 mod sparse;
 mod split;
@@ -19,7 +20,8 @@ mod varying;
 pub(crate) use call::mismatch;
 pub use group::{Group, Relation};
 pub use per_rank::PerRank;
-pub use point_to_point::{Received, Source};
+pub use point_to_point::{Received, Source, Tag};
+pub use probe::Message;
 pub use sparse::Sparse;
 pub(crate) use start::{Conclude, Start};
 
@@ -35,6 +37,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What [`Communicator::buffered_send`] may keep, unless the program says otherwise.
+const SEND_BUFFER: usize = 16 << 20;
 
 /// A group of ranks that call collectives together, in the same order.
 ///
@@ -64,6 +69,8 @@ pub struct Communicator {
     calls: Arc<Calls>,
     timeout: Cell<Option<Duration>>,
     determinism: Cell<Determinism>,
+    /// Bytes that buffered sends may have together.
+    send_buffer: Cell<usize>,
     /// Present where all members share memory.
     board: RefCell<Option<Membership>>,
     /// Fused tensors, kept for the next step.
@@ -91,6 +98,7 @@ impl Communicator {
             calls,
             timeout: Cell::new(timeout),
             determinism: Cell::default(),
+            send_buffer: Cell::new(SEND_BUFFER),
             board: RefCell::default(),
             fused: RefCell::default(),
             created: RefCell::default(),

@@ -91,6 +91,7 @@ impl Communicator {
             .length(part);
         let derived = Self::new(self.job.clone(), GroupId(id.finish()), members, rank, self.timeout())?;
         derived.set_determinism(self.determinism());
+        derived.set_send_buffer(self.send_buffer());
         Ok(derived)
     }
 }

@@ -20,7 +20,7 @@ pub(crate) use patience::{Next, Patience};
 pub(crate) use wires::{Route, Wires};
 
 use crate::Result;
-use crate::engine::{Begin, Key, Outcome, Process, Work};
+use crate::engine::{Begin, Engine, Key, Outcome, Process, Work};
 use crank::Alarms;
 use gradwire_transport::Activity;
 use sleeper::Sleeper;
@@ -153,6 +153,30 @@ impl Shared {
     pub(crate) fn detach(&self, key: Key, memory: Box<dyn Any + Send>) {
         let spare = self.lock().detach(key, memory);
         drop(spare);
+    }
+
+    /// Lets an operation go on by itself, unless it has ended: then tells how.
+    pub(crate) fn let_go(&self, key: Key) -> Result<()> {
+        let mut core = self.lock();
+        if let Some(result) = core.take(key) {
+            return result.map(drop);
+        }
+        core.detach(key, Box::new(()));
+        drop(core);
+        self.nudge();
+        Ok(())
+    }
+
+    /// Asks the engine something, after a turn of the crank.
+    pub(crate) fn ask<R>(&self, question: impl FnOnce(&mut Engine, &mut Wires) -> R) -> R {
+        let mut core = self.lock();
+        core.turn(Instant::now());
+        let Core { engine, wires, .. } = &mut *core;
+        let answer = question(engine, wires);
+        core.collect();
+        self.rearm(&mut core);
+        self.hand_on(&mut core);
+        answer
     }
 
     /// Ends an operation, if it is still under way, and forgets its result.

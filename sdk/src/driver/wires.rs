@@ -4,6 +4,7 @@ use super::ledger::Ledger;
 use crate::buffer::Span;
 use crate::engine::{Port, Process, Sent, Staging};
 use crate::plan::Links;
+use gradwire_schema::FrameHeader;
 use gradwire_transport::{
     Allocation, Capabilities, Direct, ImportError, Limits, Linger, Peer, Posted, Put, Region, RegionKey,
     RegisterError, RemoteRegion, Tag, Transport, TransportError,
@@ -149,16 +150,26 @@ impl Port for Wires {
         self.route(peer).map_or(0, |route| self.carriers[route.carrier].transport.limits().send)
     }
 
+    fn eager_limit(&self, peer: Process) -> usize {
+        self.route(peer).map_or(0, |route| {
+            let limits = self.carriers[route.carrier].transport.limits();
+            limits.eager.min(limits.send.saturating_sub(FrameHeader::LEN))
+        })
+    }
+
     fn send(&mut self, peer: Process, bytes: &[u8]) -> Sent {
         self.at(peer).map_or(Sent::Taken, |(peer, carrier)| taken(carrier.transport.send(peer, TAG, bytes)))
     }
 
-    fn register(&mut self, peer: Process, span: Span) -> Result<(Region, Option<RegionKey>), RegisterError> {
+    fn register(&mut self, peer: Process, span: Span) -> Result<Region, RegisterError> {
         let (_, carrier) = self.at(peer).ok_or(RegisterError::Unsupported)?;
-        let region = carrier.transport.register(&span.memory())?;
+        carrier.transport.register(&span.memory())
+    }
+
+    fn export(&mut self, peer: Process, region: Region) -> Option<RegionKey> {
+        let (_, carrier) = self.at(peer)?;
         let revocable = carrier.transport.capabilities().contains(Capabilities::REVOKE);
-        let key = if revocable { carrier.transport.export(region) } else { None };
-        Ok((region, key))
+        if revocable { carrier.transport.export(region) } else { None }
     }
 
     fn deregister(&mut self, peer: Process, region: Region) {

@@ -1,6 +1,6 @@
 //! The members of a communicator, and what is known of it before its calls are made here.
 
-use super::message::{Envelope, Pattern};
+use super::message::{Lane, Mailbox, Shelf};
 use super::port::Process;
 use super::{Fault, Key, call};
 use crate::{Call, Rank};
@@ -107,10 +107,16 @@ pub(crate) struct Group {
     pub(crate) active: HashMap<u64, Key>,
     /// Frames of calls that have not been made here.
     pub(crate) early: BTreeMap<u64, Vec<(Process, FrameHeader, Vec<u8>)>>,
-    /// Receives without a message, in the order they were posted.
-    pub(crate) posted: VecDeque<(Key, Pattern)>,
-    /// Messages without a receive, in the order they came.
-    pub(crate) unexpected: VecDeque<Envelope>,
+    /// Messages, and who wants them.
+    pub(crate) mailbox: Mailbox,
+    /// The messages to each rank.
+    pub(crate) lanes: HashMap<Rank, Lane>,
+    /// The messages of each rank.
+    pub(crate) shelves: HashMap<Rank, Shelf>,
+    /// Bytes of buffered sends under way.
+    pub(crate) buffered: usize,
+    /// Dropped here; it stays while buffered sends are under way.
+    pub(crate) dropped: bool,
     /// Why calls fail.
     pub(crate) ending: Option<Ending>,
 }
@@ -134,8 +140,11 @@ impl Group {
             begun: 0,
             active: HashMap::new(),
             early: BTreeMap::new(),
-            posted: VecDeque::new(),
-            unexpected: VecDeque::new(),
+            mailbox: Mailbox::default(),
+            lanes: HashMap::new(),
+            shelves: HashMap::new(),
+            buffered: 0,
+            dropped: false,
             ending: None,
         }
     }

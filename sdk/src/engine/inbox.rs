@@ -1,10 +1,10 @@
 //! What transports report, sorted to the operations it belongs to.
 
 use super::group::GroupId;
-use super::message::{Body, Envelope, POINT_TO_POINT, Pattern, REFUSED, SendingState};
+use super::message::POINT_TO_POINT;
 use super::operation::Answer;
 use super::port::{Port, Process};
-use super::transfer::{Breach, Opening};
+use super::transfer::Breach;
 use super::{Engine, Key, Letter};
 use gradwire_schema::{FrameHeader, FrameKind};
 use gradwire_transport::{Notice, Token};
@@ -77,17 +77,18 @@ impl Engine {
             FrameKind::Credit if header.sequence & POINT_TO_POINT == 0 => {
                 self.data(id, rank, header, payload, port)
             }
-            FrameKind::Credit | FrameKind::ReadyToReceive => self.opened(process, header, payload, port),
+            FrameKind::Credit | FrameKind::ReadyToReceive => {
+                self.answered(id, process, rank, header, payload, port)
+            }
             FrameKind::Message | FrameKind::RequestToSend => {
-                self.message(id, process, rank, header, payload, port);
-                Ok(())
+                self.message(id, process, rank, header, payload, port)
             }
             FrameKind::Probe => {
                 self.answer(id, process, header, port);
                 Ok(())
             }
             FrameKind::ProbeReply => {
-                self.answered(id, rank, header, port);
+                self.located(id, rank, header, port);
                 Ok(())
             }
             _ => Err(Breach("it sent a frame that makes no sense here")),
@@ -153,88 +154,6 @@ impl Engine {
         Ok(())
     }
 
-    /// The receiver of one of our long messages opened its memory, or has room for more.
-    fn opened(
-        &mut self,
-        process: Process,
-        header: &FrameHeader,
-        payload: &[u8],
-        port: &mut dyn Port,
-    ) -> Result<(), Breach> {
-        let key = Key(header.sequence as u32);
-        let Some(sending) = self.operations.get_mut(&key).and_then(super::Operation::sending) else {
-            return Ok(());
-        };
-        let SendingState::Long(outgoing) = &mut sending.state else { return Ok(()) };
-        if outgoing.peer != process {
-            return Err(Breach("it answered a message that was not for it"));
-        }
-        if header.kind == FrameKind::Credit && header.offset == REFUSED {
-            outgoing.close(port);
-        } else if header.kind == FrameKind::Credit {
-            outgoing.credit(header.offset)?;
-        } else {
-            let opening = Opening::decode(payload).ok_or(Breach("its region key is cut off"))?;
-            outgoing.open(header, opening)?;
-        }
-        self.advance(key, port);
-        Ok(())
-    }
-
-    fn message(
-        &mut self,
-        id: GroupId,
-        process: Process,
-        source: usize,
-        header: &FrameHeader,
-        payload: &[u8],
-        port: &mut dyn Port,
-    ) {
-        let (len, body) = if header.kind == FrameKind::Message {
-            (payload.len(), Body::Here(payload.to_vec()))
-        } else {
-            (usize::try_from(header.offset).unwrap_or(usize::MAX), Body::Announced(header.sequence))
-        };
-        let envelope = Envelope { source, process, tag: header.tag, kind: header.signature, len, body };
-        self.deliver(id, envelope, port);
-    }
-
-    /// Hands a message to the first receive that wants it, or keeps it.
-    pub(super) fn deliver(&mut self, id: GroupId, envelope: Envelope, port: &mut dyn Port) {
-        let Some(group) = self.groups.get_mut(&id) else { return };
-        let wanted =
-            group.posted.iter().position(|(_, pattern)| pattern.matches(envelope.source, envelope.tag));
-        match wanted.and_then(|index| group.posted.remove(index)) {
-            Some((key, _)) => self.match_up(key, envelope, port),
-            None => group.unexpected.push_back(envelope),
-        }
-    }
-
-    /// A new receive: takes the first message that fits, or waits for one.
-    pub(super) fn post_receive(&mut self, key: Key, pattern: Pattern, port: &mut dyn Port) {
-        let Some(id) = self.operations.get(&key).map(|operation| operation.begin.group) else { return };
-        let Some(group) = self.groups.get_mut(&id) else { return };
-        let there =
-            group.unexpected.iter().position(|envelope| pattern.matches(envelope.source, envelope.tag));
-        match there.and_then(|index| group.unexpected.remove(index)) {
-            Some(envelope) => self.match_up(key, envelope, port),
-            None => group.posted.push_back((key, pattern)),
-        }
-    }
-
-    fn match_up(&mut self, key: Key, envelope: Envelope, port: &mut dyn Port) {
-        let process = envelope.process;
-        let taken = self
-            .operations
-            .get_mut(&key)
-            .and_then(super::Operation::receiving)
-            .map(|receiving| receiving.take(envelope));
-        if let Some(Err(breach)) = taken {
-            return self.expel(process, breach, port);
-        }
-        self.advance(key, port);
-    }
-
     fn answer(&mut self, id: GroupId, process: Process, header: &FrameHeader, port: &mut dyn Port) {
         let Some(group) = self.groups.get(&id) else { return };
         let mut reply = *header;
@@ -245,7 +164,7 @@ impl Engine {
         self.post(Letter::new(process, reply, &[]), port);
     }
 
-    fn answered(&mut self, id: GroupId, rank: usize, header: &FrameHeader, port: &mut dyn Port) {
+    fn located(&mut self, id: GroupId, rank: usize, header: &FrameHeader, port: &mut dyn Port) {
         // The mark of the question.
         if let Some(sequence) = header.sequence.checked_sub(1) {
             return self.vouched(id, sequence, header.offset, port);

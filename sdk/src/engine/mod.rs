@@ -25,8 +25,7 @@ use departure::Departures;
 use fault::Fault;
 pub(crate) use flow::Job;
 pub(crate) use group::{Calls, GroupId};
-pub(crate) use message::Pattern;
-use message::{Body, Envelope};
+pub(crate) use message::{Found, Pattern, Payload, Probing};
 use operation::call;
 pub(crate) use operation::{Outcome, Work, mismatch};
 pub(crate) use port::{Port, Process, Sent, Staging};
@@ -36,7 +35,8 @@ use gradwire_schema::{CallSignature, FrameHeader};
 use group::{Dropped, Ending, Group};
 use operation::Operation;
 use slot::Slots;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -80,8 +80,10 @@ pub(crate) struct Engine {
     own: Process,
     groups: HashMap<GroupId, Group>,
     dropped: Dropped,
-    /// In the order they were started, which is the order they are advanced in.
+    /// In the order they were started.
     operations: BTreeMap<Key, Operation>,
+    /// Those that are advanced at every turn, in the same order.
+    restless: BTreeSet<Key>,
     next_key: u32,
     slots: Slots,
     /// Messages that the port did not take yet, oldest first.
@@ -111,6 +113,7 @@ impl Engine {
             groups: HashMap::new(),
             dropped: Dropped::default(),
             operations: BTreeMap::new(),
+            restless: BTreeSet::new(),
             next_key: 1,
             slots: Slots::new(),
             outbox: VecDeque::new(),
@@ -154,15 +157,31 @@ impl Engine {
         }
     }
 
-    /// Forgets a communicator.
+    /// Forgets a communicator. What was sent with a buffer still leaves.
     pub(crate) fn remove_group(&mut self, id: GroupId, port: &mut dyn Port) {
-        let keys: Vec<Key> =
-            self.operations.iter().filter(|(_, op)| op.begin.group == id).map(|(key, _)| *key).collect();
+        let keys: Vec<Key> = self
+            .operations
+            .iter()
+            .filter(|(_, op)| op.begin.group == id && op.buffered().is_none())
+            .map(|(key, _)| *key)
+            .collect();
         for key in keys {
             self.fail(key, Error::Misuse("the communicator was dropped".into()), port);
         }
-        self.groups.remove(&id);
-        self.dropped.insert(id);
+        if let Some(group) = self.groups.get_mut(&id) {
+            group.dropped = true;
+        }
+        self.sweep(id);
+    }
+
+    /// Removes a communicator that was dropped and has nothing more to send.
+    fn sweep(&mut self, id: GroupId) {
+        if self.groups.get(&id).is_some_and(|group| group.dropped)
+            && !self.operations.values().any(|operation| operation.begin.group == id)
+        {
+            self.groups.remove(&id);
+            self.dropped.insert(id);
+        }
     }
 
     /// How many communicators, operations, and frames and reports of communicators to come it knows of.
@@ -194,29 +213,19 @@ impl Engine {
             return key;
         }
         let Some(group) = self.groups.get_mut(&begin.group) else {
-            self.finished.push((key, Err(Error::Bug("a call on a communicator that does not exist".into()))));
+            self.finished.push((key, Err(Error::Misuse("the communicator was dropped".into()))));
             return key;
         };
-        let loopback = match &work {
-            Work::Send { to, tag, kind, span } if *to == group.rank => {
-                let mut bytes = Vec::new();
-                span.append_to(&mut bytes);
-                Some(Envelope {
-                    source: *to,
-                    process: self.own,
-                    tag: *tag,
-                    kind: *kind,
-                    len: bytes.len(),
-                    body: Body::Here(bytes),
-                })
+        if let Work::Send { payload: Payload::Buffered(bytes, limit), .. } = &work {
+            let free = limit.saturating_sub(group.buffered);
+            if bytes.len() > free {
+                let full = Error::BufferFull { len: bytes.len(), free, limit: *limit };
+                self.finished.push((key, Err(full)));
+                return key;
             }
-            _ => None,
-        };
-        if let Some(envelope) = loopback {
-            self.deliver(begin.group, envelope, port);
-            self.finished.push((key, Ok(Outcome::Done)));
-            return key;
+            group.buffered += bytes.len();
         }
+        let id = begin.group;
         let operation = Operation::new(key, begin, work, group);
         let early = if operation.is_collective() {
             group.begun = group.begun.max(sequence + 1);
@@ -225,11 +234,8 @@ impl Engine {
         } else {
             Vec::new()
         };
-        let pattern = operation.pattern();
         self.operations.insert(key, operation);
-        if let Some(pattern) = pattern {
-            self.post_receive(key, pattern, port);
-        }
+        self.start_message(id, key, port);
         for (process, header, payload) in early {
             self.dispatch(process, &header, &payload, port);
         }
@@ -249,7 +255,7 @@ impl Engine {
                 (to.filter(|to| self.departures.contains(*to)), group.calls.count())
             }
             // What it takes may be here.
-            Work::Receive { .. } => return,
+            Work::Receive { .. } | Work::Probe(_) => return,
         };
         if let Some(process) = process {
             self.lose(begin.group, process, from, port);
@@ -286,17 +292,13 @@ impl Engine {
         self.operations.is_empty() && self.outbox.is_empty()
     }
 
-    /// Moves whatever can be moved: messages that were not taken, then every operation.
+    /// Moves whatever can be moved: messages that were not taken, then the operations that no event would move.
     pub(crate) fn advance_all(&mut self, port: &mut dyn Port) {
         self.flush(port);
-        let mut next = self.operations.keys().next().copied();
+        let mut next = self.restless.first().copied();
         while let Some(key) = next {
             self.advance(key, port);
-            next = self
-                .operations
-                .range((std::ops::Bound::Excluded(key), std::ops::Bound::Unbounded))
-                .next()
-                .map(|(key, _)| *key);
+            next = self.restless.range((Bound::Excluded(key), Bound::Unbounded)).next().copied();
         }
         self.settle(port);
     }
@@ -318,6 +320,9 @@ impl Engine {
 
     /// Sends a letter now, or as soon as the letters before it are gone.
     fn post(&mut self, letter: Letter, port: &mut dyn Port) {
+        if letter.to == self.own {
+            return self.receive(self.own, &letter.bytes, port);
+        }
         let behind = self.outbox.iter().any(|other| other.to == letter.to);
         if behind || port.send(letter.to, &letter.bytes) == Sent::Full {
             self.outbox.push_back(letter);
@@ -326,13 +331,20 @@ impl Engine {
 
     fn advance(&mut self, key: Key, port: &mut dyn Port) {
         let Some(operation) = self.operations.get_mut(&key) else { return };
+        if let Some(to) = operation.queued_to() {
+            let id = operation.begin.group;
+            if self.is_next(id, to, key) {
+                self.send_next(id, to, port);
+            }
+            return;
+        }
         let mut letters = Vec::new();
         let result = operation.advance(port, &mut self.slots, &mut letters, &mut self.scratch);
         for letter in letters {
             self.post(letter, port);
         }
         match result {
-            Ok(None) => {}
+            Ok(None) => self.note(key),
             Ok(Some(result)) => self.finish(key, result, port),
             Err((process, breach)) => {
                 self.expel(process, breach, port);
@@ -344,15 +356,35 @@ impl Engine {
         }
     }
 
+    /// Notes whether an operation is to be advanced at every turn.
+    fn note(&mut self, key: Key) {
+        if self.operations.get(&key).is_some_and(Operation::is_restless) {
+            self.restless.insert(key);
+        } else {
+            self.restless.remove(&key);
+        }
+    }
+
     fn finish(&mut self, key: Key, mut result: Result<Outcome, Error>, port: &mut dyn Port) {
         let Some(mut operation) = self.operations.remove(&key) else { return };
-        operation.close(port, &mut self.slots);
+        self.restless.remove(&key);
+        let id = operation.begin.group;
+        if let Some(letter) = operation.close(port, &mut self.slots) {
+            self.post(letter, port);
+        }
         if let Some(group) = self.groups.get_mut(&operation.begin.group) {
             group.deactivate(operation.begin.sequence, key);
-            group.posted.retain(|(other, _)| *other != key);
+            if operation.is_posted() {
+                group.mailbox.forget(key);
+            }
+            group.buffered -= operation.buffered().unwrap_or(0);
             result = result.map_err(|error| error.on(group.calls.name()));
         }
         self.finished.push((key, result));
+        if let Some(to) = operation.queued_to() {
+            self.leave_queue(id, to, key, port);
+        }
+        self.sweep(id);
     }
 
     fn fail(&mut self, key: Key, error: Error, port: &mut dyn Port) {

@@ -1,9 +1,9 @@
 //! An operation under way: a collective in its two parts, or one end of a point-to-point message.
 
 use super::agreement::{Agreement, Contribution};
-use super::flow::{Context, Flow, Job, eager_limit};
+use super::flow::{Context, Flow, Job};
 use super::group::Group;
-use super::message::{Pattern, Receiving, Sending, SendingState};
+use super::message::{Found, Pattern, Payload, Probing, Receiving, Sending};
 use super::port::{Port, Process};
 use super::slot::{Owner, Slots};
 use super::transfer::{Breach, Opening};
@@ -18,23 +18,26 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) enum Work {
     /// A collective so small that its data travel with the signatures.
-    Exchange {
-        own: Vec<u8>,
-        contribution: Contribution,
-    },
+    Exchange { own: Vec<u8>, contribution: Contribution },
     /// A collective with a plan.
     Planned(Job),
     Send {
         to: Rank,
         tag: u32,
         kind: u64,
-        span: Span,
+        payload: Payload,
+        /// Over only once the receiver has matched it.
+        synchronous: bool,
     },
     Receive {
         pattern: Pattern,
+        /// The message that a probe holds.
+        number: Option<u64>,
         kind: u64,
         span: Span,
     },
+    /// Ends when there is a message.
+    Probe(Probing),
 }
 
 impl Work {
@@ -56,6 +59,8 @@ pub(crate) enum Outcome {
         tag: u32,
         len: usize,
     },
+    /// A message that waits.
+    Found(Found),
 }
 
 /// Where a peer is.
@@ -93,6 +98,7 @@ enum State {
     Flowing(Flow),
     Sending(Sending),
     Receiving(Receiving),
+    Probing(Probing),
     Over,
 }
 
@@ -118,14 +124,14 @@ impl Operation {
             Work::Planned(job) => {
                 State::Agreeing { agreement: agree(Contribution::NOTHING, &[]), job: Some(job) }
             }
-            Work::Send { to, tag, kind, span } => {
+            Work::Send { to, tag, kind, payload, synchronous } => {
                 (header.tag, header.signature, header.sequence) = (tag, kind, 0);
-                let to = members[to];
-                State::Sending(Sending { to, header, span, state: SendingState::Announce })
+                State::Sending(Sending::new((to, members[to]), header, payload, synchronous))
             }
-            Work::Receive { pattern, kind, span } => {
-                State::Receiving(Receiving { pattern, span, kind, matched: None })
+            Work::Receive { pattern, number, kind, span } => {
+                State::Receiving(Receiving::new(pattern, number, kind, span))
             }
+            Work::Probe(probing) => State::Probing(probing),
         };
         let deadline = begin.timeout.and_then(|timeout| begin.started.checked_add(timeout));
         Self {
@@ -148,11 +154,22 @@ impl Operation {
         matches!(self.state, State::Agreeing { .. } | State::Flowing(_))
     }
 
-    pub(crate) fn pattern(&self) -> Option<Pattern> {
+    /// Whether it waits for a message to come.
+    pub(crate) fn is_posted(&self) -> bool {
+        matches!(&self.state, State::Receiving(Receiving { matched: None, .. }) | State::Probing(_))
+    }
+
+    /// To whom, when it is a send of which nothing has left yet.
+    pub(crate) fn queued_to(&self) -> Option<Rank> {
         match &self.state {
-            State::Receiving(receiving) if receiving.matched.is_none() => Some(receiving.pattern),
+            State::Sending(sending) if sending.is_queued() => Some(sending.to),
             _ => None,
         }
+    }
+
+    /// Bytes that the library keeps for it, where it is a buffered send.
+    pub(crate) fn buffered(&self) -> Option<usize> {
+        if let State::Sending(sending) = &self.state { sending.buffered() } else { None }
     }
 
     /// Whether it cannot end without something that is still to come from the rank. What a later part of it needs shows
@@ -161,12 +178,11 @@ impl Operation {
         match &self.state {
             State::Agreeing { agreement, .. } => agreement.waiting_for().any(|awaited| awaited == rank),
             State::Flowing(flow) => flow.needs(rank, port),
-            State::Sending(sending) => {
-                self.members.get(rank) == Some(&sending.to)
-                    && !matches!(&sending.state, SendingState::Long(outgoing) if outgoing.is_over())
+            State::Sending(sending) => sending.to == rank && !sending.is_over(),
+            State::Receiving(Receiving { matched: Some(matched), .. }) => matched.head.source == rank,
+            State::Receiving(Receiving { pattern, .. }) | State::Probing(Probing { pattern, .. }) => {
+                pattern.source == Some(rank)
             }
-            State::Receiving(Receiving { matched: Some(matched), .. }) => matched.source == rank,
-            State::Receiving(Receiving { pattern, .. }) => pattern.source == Some(rank),
             State::Over => false,
         }
     }
@@ -187,20 +203,15 @@ impl Operation {
             State::Agreeing { agreement, .. } => agreement.waiting_for().collect(),
             State::Flowing(flow) => flow.waiting_for(),
             State::Sending(sending) => {
-                let wanting =
-                    !matches!(&sending.state, SendingState::Long(outgoing) if !outgoing.is_wanting());
-                self.members
-                    .iter()
-                    .position(|process| *process == sending.to && wanting)
-                    .into_iter()
-                    .collect()
+                Some(sending.to).filter(|_| sending.is_wanting()).into_iter().collect()
             }
-            State::Receiving(Receiving { matched: Some(matched), .. }) => vec![matched.source],
-            State::Receiving(Receiving { pattern: Pattern { source: Some(source), .. }, .. }) => {
-                vec![*source]
-            }
+            State::Receiving(Receiving { matched: Some(matched), .. }) => vec![matched.head.source],
+            State::Receiving(Receiving { pattern: Pattern { source: Some(source), .. }, .. })
+            | State::Probing(Probing { pattern: Pattern { source: Some(source), .. }, .. }) => vec![*source],
             State::Over => Vec::new(),
-            State::Receiving(_) => (0..self.members.len()).filter(|rank| *rank != self.rank).collect(),
+            State::Receiving(_) | State::Probing(_) => {
+                (0..self.members.len()).filter(|rank| *rank != self.rank).collect()
+            }
         }
     }
 
@@ -210,22 +221,22 @@ impl Operation {
             State::Agreeing { .. } | State::Flowing(_) | State::Over => {
                 call(&self.begin.signature, self.number)
             }
-            State::Sending(_) => Call {
-                name: "send".into(),
-                arguments: format!("tag {}", self.header.tag).into(),
-                sequence: 0,
-                communicator: None,
-            },
-            State::Receiving(receiving) => Call {
-                name: "recv".into(),
-                arguments: receiving
-                    .pattern
-                    .tag
-                    .map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"))
-                    .into(),
-                sequence: 0,
-                communicator: None,
-            },
+            State::Sending(sending) => {
+                let name = if sending.is_synchronous() { "synchronous_send" } else { "send" };
+                message_call(name, Some(self.header.tag))
+            }
+            State::Receiving(receiving) => message_call("recv", receiving.pattern.tag),
+            State::Probing(probing) => message_call("probe", probing.pattern.tag),
+        }
+    }
+
+    /// Whether time alone may let it go on: it is advanced at every turn. The others wait for an event of their own.
+    pub(crate) fn is_restless(&self) -> bool {
+        match &self.state {
+            State::Agreeing { .. } | State::Flowing(_) => true,
+            State::Sending(sending) => sending.is_held_up(),
+            State::Receiving(receiving) => receiving.is_held_up(),
+            State::Probing(_) | State::Over => false,
         }
     }
 
@@ -261,19 +272,14 @@ impl Operation {
                 Ok(flow.is_over().then_some(Ok(Outcome::Done)))
             }
             State::Sending(sending) => {
-                if matches!(sending.state, SendingState::Announce)
-                    && sending.span.len() <= eager_limit(port, sending.to)
-                {
-                    sending.state = SendingState::Short;
-                }
-                sending.advance(self.key, port, scratch).map_err(|breach| (sending.to, breach))?;
+                sending.advance(port).map_err(|breach| (sending.process, breach))?;
                 Ok(sending.is_over().then_some(Ok(Outcome::Done)))
             }
             State::Receiving(receiving) => {
                 receiving.advance(self.key, self.header, port, slots, outbox);
-                Ok(if receiving.is_over() { Some(received(receiving)) } else { None })
+                Ok(receiving.ended())
             }
-            State::Agreeing { .. } | State::Over => Ok(None),
+            State::Agreeing { .. } | State::Probing(_) | State::Over => Ok(None),
         }
     }
 
@@ -300,12 +306,17 @@ impl Operation {
     }
 
     /// Ends the transfers, wherever they stand.
-    pub(crate) fn close(&mut self, port: &mut dyn Port, slots: &mut Slots) {
+    pub(crate) fn close(&mut self, port: &mut dyn Port, slots: &mut Slots) -> Option<Letter> {
         match &mut self.state {
-            State::Agreeing { .. } | State::Over => {}
-            State::Flowing(flow) => flow.close(port, slots),
-            State::Sending(sending) => sending.close(port),
-            State::Receiving(receiving) => receiving.close(port, slots),
+            State::Agreeing { .. } | State::Probing(_) | State::Over => None,
+            State::Flowing(flow) => {
+                flow.close(port, slots);
+                None
+            }
+            State::Sending(sending) => {
+                sending.close(self.key, port).map(|header| Letter::new(sending.process, header, &[]))
+            }
+            State::Receiving(receiving) => receiving.close(self.header, port, slots),
         }
     }
 
@@ -321,6 +332,10 @@ impl Operation {
         if let State::Receiving(receiving) = &mut self.state { Some(receiving) } else { None }
     }
 
+    pub(crate) fn probing(&self) -> Option<Probing> {
+        if let State::Probing(probing) = &self.state { Some(*probing) } else { None }
+    }
+
     pub(crate) fn notified(&mut self, owner: Owner, peer: Process, segment: u16) {
         match &mut self.state {
             State::Flowing(flow) => flow.notified(owner, peer, segment),
@@ -332,7 +347,7 @@ impl Operation {
     pub(crate) fn put_done(&mut self, step: u32, port: &mut dyn Port) {
         match &mut self.state {
             State::Flowing(flow) => flow.put_done(step, port),
-            State::Sending(Sending { state: SendingState::Long(outgoing), .. }) => outgoing.put_done(port),
+            State::Sending(sending) => sending.put_done(port),
             _ => {}
         }
     }
@@ -356,27 +371,10 @@ impl Operation {
     }
 }
 
-fn received(receiving: &Receiving) -> Result<Outcome, Error> {
-    let Some(matched) = &receiving.matched else {
-        return Err(Error::Bug("a message that nobody sent".into()));
-    };
-    if receiving.fits() {
-        return Ok(Outcome::Received { source: matched.source, tag: matched.tag, len: matched.len });
-    }
-    let wanted = receiving.span.len();
-    Err(Error::Misuse(if matched.kind == receiving.kind {
-        format!(
-            "the message of rank {} with tag {} has {} bytes, the buffer {wanted}: make it longer",
-            matched.source, matched.tag, matched.len
-        )
-        .into()
-    } else {
-        format!(
-            "the message of rank {} with tag {} has elements of another type: receive into a buffer of the sender's type",
-            matched.source, matched.tag
-        )
-        .into()
-    }))
+/// A call on messages, for messages.
+fn message_call(name: &str, tag: Option<u32>) -> Call {
+    let arguments = tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"));
+    Call { name: name.into(), arguments: arguments.into(), sequence: 0, communicator: None }
 }
 
 /// The error that all ranks get alike.

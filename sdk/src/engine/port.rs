@@ -27,12 +27,15 @@ pub(crate) struct Staging {
 pub(crate) trait Port {
     /// The most bytes of one message to `peer`.
     fn message_limit(&self, peer: Process) -> usize;
+    /// The most bytes of a message that is sent to `peer` unasked, without a header.
+    fn eager_limit(&self, peer: Process) -> usize;
     /// Sends a message.
     fn send(&mut self, peer: Process, bytes: &[u8]) -> Sent;
 
-    /// Makes memory of an operation known to the transport that leads to `peer`: as a source of puts, and where there is
-    /// a key, as a target. Only memory that can be revoked gets a key.
-    fn register(&mut self, peer: Process, span: Span) -> Result<(Region, Option<RegionKey>), RegisterError>;
+    /// Makes memory of an operation known to the transport that leads to `peer`, as a source of puts.
+    fn register(&mut self, peer: Process, span: Span) -> Result<Region, RegisterError>;
+    /// Makes registered memory a target as well. Only memory that can be revoked gets a key.
+    fn export(&mut self, peer: Process, region: Region) -> Option<RegionKey>;
     /// Undoes `register`: neither the peer nor a queue touches the memory afterwards.
     fn deregister(&mut self, peer: Process, region: Region);
     /// Lends library memory to `peer`.

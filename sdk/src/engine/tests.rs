@@ -3,11 +3,12 @@
 mod leaving;
 
 use super::{
-    Begin, Calls, Contribution, Engine, GroupId, Key, Outcome, Pattern, Port, Process, Sent, Staging, Work,
+    Begin, Calls, Contribution, Engine, GroupId, Key, Outcome, Pattern, Payload, Port, Process, Sent,
+    Staging, Work,
 };
 use crate::buffer::{Private, Span};
 use crate::{Error, Rank};
-use gradwire_schema::{CallSignature, Collective};
+use gradwire_schema::{CallSignature, Collective, FrameHeader};
 use gradwire_transport::{ImportError, Put, Region, RegionKey, RegisterError, RemoteRegion};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -24,13 +25,21 @@ impl Port for Counter {
         4096
     }
 
+    fn eager_limit(&self, _: Process) -> usize {
+        4096 - FrameHeader::LEN
+    }
+
     fn send(&mut self, peer: Process, bytes: &[u8]) -> Sent {
         self.0.push((peer, bytes.to_vec()));
         Sent::Taken
     }
 
-    fn register(&mut self, _: Process, _: Span) -> Result<(Region, Option<RegionKey>), RegisterError> {
+    fn register(&mut self, _: Process, _: Span) -> Result<Region, RegisterError> {
         Err(RegisterError::Unsupported)
+    }
+
+    fn export(&mut self, _: Process, _: Region) -> Option<RegionKey> {
+        None
     }
 
     fn deregister(&mut self, _: Process, _: Region) {}

@@ -164,7 +164,7 @@ impl Outgoing {
             // It comes later; or it was withdrawn since, by a receiver that gave up while we were not looking. The reason
             // follows in a message of its own, as does the loss of the peer.
             let Ok(remote) = port.import(self.peer, &opening.key) else { return Ok(false) };
-            let Ok((source, _)) = port.register(self.peer, self.span) else {
+            let Ok(source) = port.register(self.peer, self.span) else {
                 port.release(self.peer, remote);
                 return Ok(false);
             };
@@ -220,6 +220,15 @@ impl Outgoing {
 
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, Sending::Over)
+    }
+
+    /// Whether it has something to do that could not be done yet.
+    pub(crate) fn is_held_up(&self) -> bool {
+        match self.state {
+            Sending::Opening { .. } => true,
+            Sending::Putting { posted, granted, .. } => posted < granted,
+            Sending::Waiting | Sending::Over => false,
+        }
     }
 
     /// Whether something has still to be put.
@@ -287,9 +296,9 @@ impl Incoming {
     pub(crate) fn open(&mut self, slot: u16, target: Option<Span>, port: &mut dyn Port) -> Option<Opening> {
         let segments = self.cut.segments();
         if let Some(span) = target
-            && let Ok((region, key)) = port.register(self.peer, span)
+            && let Ok(region) = port.register(self.peer, span)
         {
-            if let Some(key) = key {
+            if let Some(key) = port.export(self.peer, region) {
                 self.place = Place::Direct { region, slot };
                 let all = segments as u32;
                 return Some(Opening { key, window: all, granted: all });

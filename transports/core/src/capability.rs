@@ -72,6 +72,9 @@ impl fmt::Debug for Capabilities {
 pub struct Limits {
     /// The most bytes one [`send`](crate::Transport::send) carries.
     pub send: usize,
+    /// Messages of up to this many bytes are better sent at once, and copied once more at the receiver, than announced
+    /// and put where they belong: what was measured.
+    pub eager: usize,
     /// The most bytes one [`put`](crate::Transport::put) or [`get`](crate::Transport::get) carries.
     pub put: usize,
     /// Up to this many bytes a `send` costs no more than an empty one.
@@ -90,6 +93,7 @@ impl Limits {
     /// Modest limits that any backend keeps; a backend overrides the fields where it is better.
     pub const MODEST: Self = Self {
         send: 16 << 10,
+        eager: 16 << 10,
         put: 1 << 20,
         inline: 64,
         outstanding: 64,

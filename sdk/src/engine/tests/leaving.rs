@@ -5,11 +5,11 @@ use super::*;
 const GRACE: Duration = Duration::from_millis(100);
 
 fn receive(source: Option<Rank>, memory: &mut Private) -> Work {
-    Work::Receive { pattern: Pattern { source, tag: Some(1) }, kind: 0, span: memory.span() }
+    Work::Receive { pattern: Pattern { source, tag: Some(1) }, number: None, kind: 0, span: memory.span() }
 }
 
 fn send(to: Rank, memory: &mut Private) -> Work {
-    Work::Send { to, tag: 1, kind: 0, span: memory.span() }
+    Work::Send { to, tag: 1, kind: 0, payload: Payload::Lent(memory.span()), synchronous: false }
 }
 
 /// Rank 1 of four has all it needs, and ends; ranks 0 and 2 have still to hear from each other.

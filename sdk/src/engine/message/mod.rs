@@ -1,0 +1,75 @@
+//! Point-to-point messages: matched by source and tag, in the order they were sent.
+//!
+//! A short message is sent unasked; a long one announces itself, and the receiver opens its buffer once it is
+//! matched. What arrives before a receive is posted waits in the receiver's mailbox, within a budget that the sender keeps
+//! to: beyond it even short messages only announce themselves, and beyond a larger one they do not leave before others
+//! have been received.
+
+mod exchange;
+mod lane;
+mod mailbox;
+mod receiving;
+mod sending;
+
+pub(crate) use lane::{Lane, Shelf};
+pub(crate) use mailbox::Mailbox;
+pub(crate) use receiving::Receiving;
+pub(crate) use sending::{Payload, Sending};
+
+use super::Key;
+use super::port::Process;
+use crate::Rank;
+
+/// Marks the sequence numbers of point-to-point transfers: the rest is the sender's operation. Without one it is all
+/// messages of the sender.
+pub(crate) const POINT_TO_POINT: u64 = 1 << 63;
+
+/// What a receiver grants when it wants nothing more of a message; what a sender announces when there is nothing more to
+/// be had.
+pub(crate) const OVER: u64 = u64::MAX;
+
+/// Whose message a receive takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pattern {
+    pub(crate) source: Option<Rank>,
+    pub(crate) tag: Option<u32>,
+}
+
+impl Pattern {
+    pub(crate) fn matches(self, head: &Head) -> bool {
+        self.source.is_none_or(|wanted| wanted == head.source)
+            && self.tag.is_none_or(|wanted| wanted == head.tag)
+    }
+}
+
+/// What is known of a message before its bytes are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Head {
+    pub(crate) source: Rank,
+    pub(crate) process: Process,
+    pub(crate) tag: u32,
+    /// Fingerprint of the elements' type.
+    pub(crate) kind: u64,
+    pub(crate) len: usize,
+    /// The sequence number under which the sender awaits an answer; 0: it awaits none.
+    pub(crate) sequence: u64,
+}
+
+/// A message that a probe has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Found {
+    pub(crate) source: Rank,
+    pub(crate) tag: u32,
+    pub(crate) kind: u64,
+    pub(crate) len: usize,
+    /// Its number in the mailbox.
+    pub(crate) number: u64,
+}
+
+/// Looks for a message without receiving it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probing {
+    pub(crate) pattern: Pattern,
+    /// Whether nobody else shall receive it.
+    pub(crate) hold: bool,
+}
