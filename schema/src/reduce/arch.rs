@@ -2,13 +2,14 @@
 //!
 //! Loops are written once, in plain Rust that vectorises, and compiled again with AVX2 and with AVX-512 enabled. All
 //! versions give the same bits: Rust neither fuses nor reorders float operations, and what a NaN may differ in is gone
-//! when it is stored, canonical. Only conversions of bf16 and f16 are worth instructions picked by hand. Other
+//! when it is stored, canonical. Only conversions of small floats are worth instructions picked by hand. Other
 //! architectures have what their baseline has (NEON on 64-bit ARM).
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
 use super::number::Number;
+use crate::{F8E4m3, F8E5m2};
 use half::{bf16, f16};
 use std::sync::OnceLock;
 
@@ -43,6 +44,30 @@ pub trait Arch: Copy {
     #[inline(always)]
     fn narrow_f16<const N: usize>(self, wide: &[f32; N]) -> [f16; N] {
         each(wide, f16::narrow)
+    }
+
+    /// The same values.
+    #[inline(always)]
+    fn widen_f8e4m3<const N: usize>(self, elements: &[F8E4m3; N]) -> [f32; N] {
+        each(elements, Number::widen)
+    }
+
+    /// The nearest values, NaN canonical.
+    #[inline(always)]
+    fn narrow_f8e4m3<const N: usize>(self, wide: &[f32; N]) -> [F8E4m3; N] {
+        each(wide, F8E4m3::narrow)
+    }
+
+    /// The same values.
+    #[inline(always)]
+    fn widen_f8e5m2<const N: usize>(self, elements: &[F8E5m2; N]) -> [f32; N] {
+        each(elements, Number::widen)
+    }
+
+    /// The nearest values, NaN canonical.
+    #[inline(always)]
+    fn narrow_f8e5m2<const N: usize>(self, wide: &[f32; N]) -> [F8E5m2; N] {
+        each(wide, F8E5m2::narrow)
     }
 }
 

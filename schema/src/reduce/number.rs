@@ -193,8 +193,8 @@ macro_rules! small_float {
 small_float! {
     bf16: i16, u16, |arch, block| arch.widen_bf16(block), arch.narrow_bf16(block);
     f16: i16, u16, |arch, block| arch.widen_f16(block), arch.narrow_f16(block);
-    F8E4m3: i8, u8, |_arch, block| each(block, Self::widen), each(block, Self::narrow);
-    F8E5m2: i8, u8, |_arch, block| each(block, Self::widen), each(block, Self::narrow);
+    F8E4m3: i8, u8, |arch, block| arch.widen_f8e4m3(block), arch.narrow_f8e4m3(block);
+    F8E5m2: i8, u8, |arch, block| arch.widen_f8e5m2(block), arch.narrow_f8e5m2(block);
 }
 
 macro_rules! integer {

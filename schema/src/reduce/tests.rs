@@ -231,8 +231,8 @@ impl<S: Number<Wide = f32>> Task for Convert<'_, S> {
     }
 }
 
-/// Every bf16 and every f16, and the f32 around each and around what is half way to the next, converted by vector
-/// instructions and by integer arithmetic.
+/// Every value of every small float, and the f32 around each and around what is half way to the next, converted by
+/// vector instructions and by integer arithmetic.
 #[test]
 fn conversions_of_every_instruction_set() {
     fn check<S: Small + Number<Wide = f32> + Default>(set: InstructionSet) {
@@ -262,5 +262,42 @@ fn conversions_of_every_instruction_set() {
     for set in InstructionSet::available() {
         check::<bf16>(set);
         check::<f16>(set);
+        check::<F8E4m3>(set);
+        check::<F8E5m2>(set);
+    }
+}
+
+/// Every pair of 8-bit floats, by the blocks of every instruction set and one element at a time.
+#[test]
+fn every_pair_of_8_bit_floats() {
+    fn check<T: Float + Plain>(from_bits: fn(u8) -> T) {
+        let all: Vec<T> = (0..=u8::MAX).map(from_bits).collect();
+        check_pairs(Sum, &all);
+        check_pairs(Product, &all);
+        check_pairs(Min, &all);
+        check_pairs(Max, &all);
+        check_pairs(Mean { contributions: 3 }, &all);
+    }
+    check(F8E4m3::from_bits);
+    check(F8E5m2::from_bits);
+}
+
+fn check_pairs<T: Plain, R: Rule<T>>(rule: R, all: &[T]) {
+    for left in all {
+        let lefts = vec![*left; all.len()];
+        let define = |right: &T| {
+            let mut accumulators = lift_block(Baseline, rule, &[*left]);
+            merge_block::<T, R, 1>(rule, &mut accumulators, &lift_block(Baseline, rule, &[*right]));
+            finish_block(Baseline, rule, &accumulators)[0]
+        };
+        let expected: Vec<T> = all.iter().map(define).collect();
+        for set in InstructionSet::available() {
+            let mut found = lefts.clone();
+            let sources = [lefts.as_ptr().cast(), all.as_ptr().cast()];
+            let destinations = [found.as_mut_ptr().cast()];
+            // SAFETY: the pointers are to as many elements as `all` has; nothing else touches them during the call.
+            set.run(unsafe { Fold::<T, R>::new(rule, &sources, &destinations, all.len()) });
+            assert_eq!(found.as_bytes(), expected.as_bytes(), "{set:?}: {:?} and all", left.as_bytes());
+        }
     }
 }

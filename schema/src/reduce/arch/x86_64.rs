@@ -1,7 +1,10 @@
 //! AVX2 and AVX-512.
 
+mod f8;
+
 use super::{Arch, Task};
 use crate::float::{self, NAN_F32};
+use crate::{F8E4m3, F8E5m2};
 use half::{bf16, f16};
 use std::arch::x86_64::{
     __m128i, __m256, __m256i, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _mm256_add_epi32, _mm256_and_si256,
@@ -80,9 +83,33 @@ impl Arch for Avx2 {
         // SAFETY: `self` proves that the processor has the features.
         in_chunks(wide, |chunk| unsafe { narrow_f16(chunk) }, float::narrow)
     }
+
+    #[inline(always)]
+    fn widen_f8e4m3<const N: usize>(self, elements: &[F8E4m3; N]) -> [f32; N] {
+        // SAFETY: `self` proves that the processor has the features.
+        in_chunks(elements, |chunk| unsafe { f8::widen_f8e4m3(chunk) }, float::widen)
+    }
+
+    #[inline(always)]
+    fn narrow_f8e4m3<const N: usize>(self, wide: &[f32; N]) -> [F8E4m3; N] {
+        // SAFETY: `self` proves that the processor has the features.
+        in_chunks(wide, |chunk| unsafe { f8::narrow_f8e4m3(chunk) }, float::narrow)
+    }
+
+    #[inline(always)]
+    fn widen_f8e5m2<const N: usize>(self, elements: &[F8E5m2; N]) -> [f32; N] {
+        // SAFETY: `self` proves that the processor has the features.
+        in_chunks(elements, |chunk| unsafe { f8::widen_f8e5m2(chunk) }, float::widen)
+    }
+
+    #[inline(always)]
+    fn narrow_f8e5m2<const N: usize>(self, wide: &[f32; N]) -> [F8E5m2; N] {
+        // SAFETY: `self` proves that the processor has the features.
+        in_chunks(wide, |chunk| unsafe { f8::narrow_f8e5m2(chunk) }, float::narrow)
+    }
 }
 
-// The conversions of AVX2 are as good here: what they read and write is half as wide.
+// The conversions of AVX2 are as good here: what they read and write is at most half as wide.
 impl Arch for Avx512 {
     #[inline(always)]
     fn widen_bf16<const N: usize>(self, elements: &[bf16; N]) -> [f32; N] {
@@ -102,6 +129,26 @@ impl Arch for Avx512 {
     #[inline(always)]
     fn narrow_f16<const N: usize>(self, wide: &[f32; N]) -> [f16; N] {
         self.0.narrow_f16(wide)
+    }
+
+    #[inline(always)]
+    fn widen_f8e4m3<const N: usize>(self, elements: &[F8E4m3; N]) -> [f32; N] {
+        self.0.widen_f8e4m3(elements)
+    }
+
+    #[inline(always)]
+    fn narrow_f8e4m3<const N: usize>(self, wide: &[f32; N]) -> [F8E4m3; N] {
+        self.0.narrow_f8e4m3(wide)
+    }
+
+    #[inline(always)]
+    fn widen_f8e5m2<const N: usize>(self, elements: &[F8E5m2; N]) -> [f32; N] {
+        self.0.widen_f8e5m2(elements)
+    }
+
+    #[inline(always)]
+    fn narrow_f8e5m2<const N: usize>(self, wide: &[f32; N]) -> [F8E5m2; N] {
+        self.0.narrow_f8e5m2(wide)
     }
 }
 
