@@ -3,8 +3,8 @@
 //! A rate counts the bytes that a kernel touches: those of all sources and of all destinations, a destination that is
 //! also a source twice.
 
-use gradwire_schema::operation::{Average, Max, Min, Product, Sum};
-use gradwire_schema::{ConvertTo, Element, F8E4m3, Float, Reduction};
+use gradwire_schema::operation::{Average, Max, Min, Product, Sum, WideSum};
+use gradwire_schema::{ConvertTo, Element, F8E4m3, F8E5m2, Float, Reduction};
 use half::{bf16, f16};
 use std::hint::black_box;
 use std::io::{self, Write};
@@ -29,13 +29,18 @@ pub fn run(csv: bool) -> io::Result<()> {
         floats(&mut table, bytes, 1.0_f64)?;
         floats(&mut table, bytes, bf16::ONE)?;
         floats(&mut table, bytes, f16::ONE)?;
-        reduction(&mut table, bytes, F8E4m3::from_f32(1.0), Sum, 2, 1)?;
+        eight_bits(&mut table, bytes, F8E4m3::from_f32(1.0))?;
+        eight_bits(&mut table, bytes, F8E5m2::from_f32(1.0))?;
+        reduction(&mut table, bytes, 1.0_f32, WideSum, 2, 1)?;
+        reduction(&mut table, bytes, 1.0_f32, WideSum, 4, 1)?;
+        reduction(&mut table, bytes, bf16::ONE, WideSum, 4, 1)?;
         reduction(&mut table, bytes, 1_i32, Sum, 2, 1)?;
         reduction(&mut table, bytes, 1_i32, Min, 2, 1)?;
         reduction(&mut table, bytes, 1_i8, Sum, 2, 1)?;
         conversion(&mut table, bytes, bf16::ONE)?;
         conversion(&mut table, bytes, f16::ONE)?;
         conversion(&mut table, bytes, F8E4m3::from_f32(1.0))?;
+        conversion(&mut table, bytes, F8E5m2::from_f32(1.0))?;
     }
     Ok(())
 }
@@ -61,6 +66,14 @@ fn floats<T: Float>(table: &mut Table, bytes: usize, one: T) -> io::Result<()> {
     reduction(table, bytes, one, Product, 2, 1)?;
     reduction(table, bytes, one, Min, 2, 1)?;
     reduction(table, bytes, one, Max, 2, 1)
+}
+
+fn eight_bits<T: Float>(table: &mut Table, bytes: usize, one: T) -> io::Result<()> {
+    reduction(table, bytes, one, Sum, 2, 1)?;
+    reduction(table, bytes, one, Sum, 8, 8)?;
+    reduction(table, bytes, one, Average, 2, 1)?;
+    reduction(table, bytes, one, Product, 2, 1)?;
+    reduction(table, bytes, one, Min, 2, 1)
 }
 
 /// Folds `sources` buffers into the first `destinations` of them.

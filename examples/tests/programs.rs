@@ -70,6 +70,13 @@ fn deriving_gradient() {
 }
 
 #[test]
+fn operations() {
+    for (rank, output) in start(env!("CARGO_BIN_EXE_operations"), 3, &[]).iter().enumerate() {
+        assert_eq!(printed(output), format!("rank {rank} of 3: every operation gave what it should\n"));
+    }
+}
+
+#[test]
 fn digits_says_what_is_wrong_with_its_data_and_arguments() {
     let digits = env!("CARGO_BIN_EXE_digits");
     let alone = |arguments: &[&str]| {

@@ -1,7 +1,7 @@
 //! The names that attributes may use without a path.
 
 /// The reductions of `gradwire_schema::operation` that a field can name.
-pub(crate) const REDUCTIONS: [&str; 11] = [
+pub(crate) const REDUCTIONS: [&str; 13] = [
     "Sum",
     "Average",
     "Product",
@@ -13,6 +13,8 @@ pub(crate) const REDUCTIONS: [&str; 11] = [
     "LogicalAnd",
     "LogicalOr",
     "LogicalXor",
+    "WideSum",
+    "WideAverage",
 ];
 
 /// The numbers that tensors are made of.

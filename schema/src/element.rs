@@ -1,6 +1,6 @@
 //! Elements: the numbers that tensors are made of.
 
-use crate::reduce::number::{Number, Real};
+use crate::reduce::number::{Number, Precise, Real};
 use crate::{Datatype, Equivalence, F8E4m3, F8E5m2};
 use half::{bf16, f16};
 use std::ops::{BitAnd, BitOr, BitXor};
@@ -40,7 +40,7 @@ pub trait Arithmetic: Element {}
     message = "`{Self}` cannot be averaged: an average of integers is not an integer",
     note = "use `Sum` and divide, or make the field a float"
 )]
-pub trait Float: Arithmetic + Number<Wide: Real> {}
+pub trait Float: Arithmetic + Number<Wide: Real> + Precise {}
 
 /// Integer elements: those with bitwise operations.
 #[diagnostic::on_unimplemented(

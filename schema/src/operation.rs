@@ -6,7 +6,7 @@ mod user;
 
 pub use builtin::{
     Average, BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalOr, LogicalXor, Max, Min,
-    PreMultipliedSum, Product, Sum,
+    PreMultipliedSum, Product, Sum, WideAverage, WideSum,
 };
 pub use located::{Located, MaxLoc, MinLoc};
 pub use user::{Laws, Operation};

@@ -9,9 +9,9 @@ pub(crate) mod slices;
 mod tests;
 
 use self::fold::{Plain, fold};
-use self::rule::{Accumulator, Mean, Rule, Scaled};
+use self::rule::{Accumulator, Mean, Rule, Scaled, WideMean};
 use crate::Float;
-use crate::operation::Sum;
+use crate::operation::{Sum, WideSum};
 use std::num::NonZeroU64;
 
 /// Whether partial results in the elements' own format are as good as accumulators.
@@ -44,6 +44,11 @@ impl Kernel {
     /// The kernel of `Average`.
     pub(crate) fn of_average<T: Float>() -> Self {
         Self::new::<T, Sum>(fold_average::<T>)
+    }
+
+    /// The kernel of `WideAverage`.
+    pub(crate) fn of_wide_average<T: Float>() -> Self {
+        Self::new::<T, WideSum>(fold_wide_average::<T>)
     }
 
     /// The kernel of `PreMultipliedSum`.
@@ -130,6 +135,27 @@ unsafe fn fold_average<T: Float>(
         }
         // SAFETY: as above.
         None => unsafe { fold::<T, _>(Sum, sources, destinations, count) },
+    }
+}
+
+/// # Safety
+///
+/// As [`Kernel::fold`].
+unsafe fn fold_wide_average<T: Float>(
+    _kernel: &Kernel,
+    sources: &[*const u8],
+    destinations: &[*mut u8],
+    count: usize,
+    contributions: Option<NonZeroU64>,
+) {
+    match contributions {
+        Some(contributions) => {
+            let rule = WideMean { contributions: contributions.get() };
+            // SAFETY: the caller keeps the contract of `Kernel::fold`, which is that of `fold`.
+            unsafe { fold::<T, _>(rule, sources, destinations, count) }
+        }
+        // SAFETY: as above.
+        None => unsafe { fold::<T, _>(WideSum, sources, destinations, count) },
     }
 }
 

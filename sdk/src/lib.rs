@@ -18,6 +18,7 @@ mod pattern;
 #[allow(dead_code, unused_imports, reason = "parts serve tests and explanations only")]
 mod plan;
 mod rank;
+mod reduce_local;
 mod request;
 mod secret;
 mod select;
@@ -35,7 +36,7 @@ pub use gradwire_macros::{Equivalence, Gradient};
 pub use gradwire_schema::gradient::wire::{bf16, f16};
 pub use gradwire_schema::operation::{
     Average, BitwiseAnd, BitwiseOr, BitwiseXor, Laws, Located, LogicalAnd, LogicalOr, LogicalXor, Max,
-    MaxLoc, Min, MinLoc, Operation, PreMultipliedSum, Product, Sum,
+    MaxLoc, Min, MinLoc, Operation, PreMultipliedSum, Product, Sum, WideAverage, WideSum,
 };
 pub use gradwire_schema::{
     Arithmetic, ConvertTo, Datatype, Element, Equivalence, F8E4m3, F8E5m2, Float, Gradient, Integer,
@@ -45,6 +46,7 @@ pub use in_process::{run, run_over};
 pub use init::{init, init_with};
 pub use plan::Determinism;
 pub use rank::Rank;
+pub use reduce_local::reduce_local;
 pub use request::{Request, Scope, ScopedRequest, wait_all, wait_any, wait_some};
 pub use secret::JobSecret;
 

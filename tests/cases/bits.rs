@@ -2,7 +2,8 @@
 
 use gradwire::{
     Average, BitwiseAnd, BitwiseOr, BitwiseXor, Communicator, Element, F8E4m3, F8E5m2, Float, Integer,
-    LogicalAnd, LogicalOr, LogicalXor, Max, Min, PreMultipliedSum, Product, Reduction, Sum, bf16, f16,
+    LogicalAnd, LogicalOr, LogicalXor, Max, Min, PreMultipliedSum, Product, Reduction, Sum, WideAverage,
+    WideSum, bf16, f16,
 };
 use gradwire_tests::ranks::{Over, any_bits, hash, run};
 
@@ -57,6 +58,9 @@ fn floats<T: Float>(comm: &Communicator, hashes: &mut Hashes) {
     reduced::<T, _>(comm, Average, false, hashes);
     reduced::<T, _>(comm, Product, false, hashes);
     reduced::<T, _>(comm, PreMultipliedSum { factor: 0.25 }, false, hashes);
+    // Those in f64 do not, but for f64 itself.
+    reduced::<T, _>(comm, WideSum, size_of::<T>() < 8, hashes);
+    reduced::<T, _>(comm, WideAverage, size_of::<T>() < 8, hashes);
     reduced::<T, _>(comm, Min, true, hashes);
     reduced::<T, _>(comm, Max, true, hashes);
 }

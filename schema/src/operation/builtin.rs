@@ -3,7 +3,7 @@
 use super::{MaxLoc, MinLoc, OperationId, Properties, Reduction};
 use crate::gradient::StaticReduction;
 use crate::layout::Fingerprint;
-use crate::reduce::rule::{Mean, Scaled};
+use crate::reduce::rule::{Mean, Scaled, WideMean};
 use crate::reduce::{Kernel, slices};
 use crate::{Arithmetic, Element, Float, Integer};
 
@@ -19,6 +19,22 @@ pub struct Sum;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Average;
+
+/// The sum of floats in f64, rounded once at the end. On f64 it is [`Sum`].
+///
+/// Narrower formats are added in rank order, whatever the algorithm and wherever an element lies in the call, so that
+/// the bits depend on neither. They are those of the exact sum, rounded to nearest, unless that lies within `n` times
+/// 2⁻⁵³ of the sum of all magnitudes from the middle between two neighbours, `n` being the number of ranks. With two ranks
+/// they are those of [`Sum`].
+///
+/// What it costs: a partial sum cannot travel as an element, so fewer algorithms are possible, and every element is
+/// converted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct WideSum;
+
+/// [`WideSum`], divided in f64 by the number of contributions before it is rounded. For f64 it is [`Average`].
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct WideAverage;
 
 /// The product. Integers wrap around; bf16, f16 and f8 are multiplied in f32 and rounded once.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -114,6 +130,7 @@ reduction! {
     <T: Integer> LogicalAnd on T, in T, 11, "logical_and";
     <T: Integer> LogicalOr on T, in T, 12, "logical_or";
     <T: Integer> LogicalXor on T, in T, 13, "logical_xor";
+    <T: Float> WideSum on T, in f64, 14, "wide_sum";
 }
 
 impl StaticReduction for Average {
@@ -146,6 +163,39 @@ impl<T: Float> Reduction<T> for Average {
 
     fn kernel(&self) -> Option<Kernel> {
         Some(Kernel::of_average::<T>())
+    }
+}
+
+impl StaticReduction for WideAverage {
+    const ID: OperationId = OperationId(15);
+    const NAME: &'static str = "wide_average";
+}
+
+impl<T: Float> Reduction<T> for WideAverage {
+    type Accumulator = f64;
+
+    fn properties(&self) -> Properties {
+        Properties { id: Self::ID, name: Self::NAME, commutative: true, associative: true }
+    }
+
+    fn lift(&self, source: &[T], accumulators: &mut [f64]) {
+        slices::lift(WideSum, source, accumulators);
+    }
+
+    fn combine(&self, accumulators: &mut [f64], source: &[T]) {
+        slices::combine(WideSum, accumulators, source);
+    }
+
+    fn merge(&self, accumulators: &mut [f64], other: &[f64]) {
+        slices::merge::<T, _>(WideSum, accumulators, other);
+    }
+
+    fn finish(&self, accumulators: &[f64], contributions: u64, destination: &mut [T]) {
+        slices::finish(WideMean { contributions }, accumulators, destination);
+    }
+
+    fn kernel(&self) -> Option<Kernel> {
+        Some(Kernel::of_wide_average::<T>())
     }
 }
 
@@ -188,7 +238,7 @@ impl<T: Float> Reduction<T> for PreMultipliedSum {
 }
 
 /// Identities and names of the operations without parameters.
-pub(super) const NAMES: [(OperationId, &str); 13] = [
+pub(super) const NAMES: [(OperationId, &str); 15] = [
     named::<Sum>(),
     named::<Average>(),
     named::<Product>(),
@@ -202,6 +252,8 @@ pub(super) const NAMES: [(OperationId, &str); 13] = [
     named::<LogicalAnd>(),
     named::<LogicalOr>(),
     named::<LogicalXor>(),
+    named::<WideSum>(),
+    named::<WideAverage>(),
 ];
 
 const fn named<R: StaticReduction>() -> (OperationId, &'static str) {

@@ -61,7 +61,7 @@ impl<T: Plain, R: Rule<T>> Task for Fold<'_, T, R> {
         let mut index = 0;
         if R::VECTORISES {
             // The accumulators of sums fill eight registers of AVX2.
-            index = match size_of::<T>() {
+            index = match size_of::<Accumulator<T, R>>() {
                 8.. => self.fold_blocks::<A, 32>(arch, index),
                 _ => self.fold_blocks::<A, 64>(arch, index),
             };

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::arch::{Arch, each};
-use crate::float::{self, Small, canonical_f32, canonical_f64};
+use crate::float::{self, Small, canonical_f32, canonical_f64, round_to_odd};
 use crate::{Element, F8E4m3, F8E5m2};
 use half::{bf16, f16};
 
@@ -29,6 +29,14 @@ pub trait Number: Copy {
     fn smaller(self, other: Self) -> Self;
     /// The larger value. NaN wins, and +0 is larger than -0.
     fn larger(self, other: Self) -> Self;
+}
+
+/// What every float can do besides: to go by way of f64.
+pub trait Precise: Number {
+    /// The same values, exactly.
+    fn widen_to_f64<A: Arch, const N: usize>(arch: A, elements: &[Self; N]) -> [f64; N];
+    /// The nearest values of the format, rounded once.
+    fn narrow_from_f64<A: Arch, const N: usize>(arch: A, precise: &[f64; N]) -> [Self; N];
 }
 
 /// What formats for sums can do. Integers wrap around.
@@ -89,6 +97,18 @@ macro_rules! native_float {
             #[inline(always)]
             fn larger(self, other: Self) -> Self {
                 -(-self).smaller(-other)
+            }
+        }
+
+        impl Precise for $type {
+            #[inline(always)]
+            fn widen_to_f64<A: Arch, const N: usize>(_arch: A, elements: &[Self; N]) -> [f64; N] {
+                each(elements, f64::from)
+            }
+
+            #[inline(always)]
+            fn narrow_from_f64<A: Arch, const N: usize>(_arch: A, precise: &[f64; N]) -> [Self; N] {
+                each(precise, |value| $canonical(value as $type))
             }
         }
 
@@ -184,6 +204,18 @@ macro_rules! small_float {
                 #[inline(always)]
                 fn larger(self, other: Self) -> Self {
                     value(key(self, $signed::MAX).max(key(other, $signed::MAX)))
+                }
+            }
+
+            impl Precise for $type {
+                #[inline(always)]
+                fn widen_to_f64<A: Arch, const N: usize>(arch: A, elements: &[Self; N]) -> [f64; N] {
+                    each(&Self::widen_block(arch, elements), f64::from)
+                }
+
+                #[inline(always)]
+                fn narrow_from_f64<A: Arch, const N: usize>(arch: A, precise: &[f64; N]) -> [Self; N] {
+                    Self::narrow_block(arch, &each(precise, round_to_odd))
                 }
             }
         };

@@ -6,7 +6,7 @@ use super::arch::{Arch, each};
 use super::number::{Accumulate, Number, Real};
 use crate::operation::{
     BitwiseAnd, BitwiseOr, BitwiseXor, Located, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc,
-    Product, Sum,
+    Product, Sum, WideSum,
 };
 use crate::{Element, Float, Integer};
 use std::convert::identity;
@@ -114,9 +114,32 @@ impl<T: Element> Format<T> for Wide {
     }
 }
 
+/// Accumulators are f64.
+pub(crate) struct Double;
+
+impl<T: Float> Format<T> for Double {
+    type Accumulator = f64;
+
+    #[inline(always)]
+    fn load<A: Arch, const N: usize>(arch: A, elements: &[T; N]) -> [f64; N] {
+        T::widen_to_f64(arch, elements)
+    }
+
+    #[inline(always)]
+    fn store<A: Arch, const N: usize>(arch: A, accumulators: &[f64; N]) -> [T; N] {
+        T::narrow_from_f64(arch, accumulators)
+    }
+}
+
 /// The sum of `Average`, divided at the end.
 #[derive(Clone, Copy)]
 pub(crate) struct Mean {
+    pub(crate) contributions: u64,
+}
+
+/// The sum of `WideAverage`, divided at the end.
+#[derive(Clone, Copy)]
+pub(crate) struct WideMean {
     pub(crate) contributions: u64,
 }
 
@@ -160,6 +183,10 @@ rules! { Element, Same, identity, Number::canonical:
     Max => Number::larger;
 }
 
+rules! { Float, Double, identity, identity:
+    WideSum => Accumulate::add;
+}
+
 rules! { Integer, Same, identity, identity:
     BitwiseAnd => BitAnd::bitand;
     BitwiseOr => BitOr::bitor;
@@ -189,6 +216,20 @@ impl<T: Float> Rule<T> for Mean {
     #[inline(always)]
     fn conclude(self, result: T::Wide) -> T::Wide {
         result.divide(T::Wide::from_f64(self.contributions as f64))
+    }
+}
+
+impl<T: Float> Rule<T> for WideMean {
+    type Format = Double;
+
+    #[inline(always)]
+    fn merge(self, left: f64, right: f64) -> f64 {
+        left + right
+    }
+
+    #[inline(always)]
+    fn conclude(self, result: f64) -> f64 {
+        result / self.contributions as f64
     }
 }
 

@@ -3,11 +3,11 @@
 use super::arch::{Arch, Baseline, InstructionSet, Task};
 use super::fold::{Fold, Plain};
 use super::number::Number;
-use super::rule::{Mean, Rule, Scaled, finish_block, lift_block, merge_block};
+use super::rule::{Mean, Rule, Scaled, WideMean, finish_block, lift_block, merge_block};
 use crate::float::Small;
 use crate::operation::{
     BitwiseAnd, BitwiseOr, BitwiseXor, Located, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc,
-    Product, Sum,
+    Product, Sum, WideSum,
 };
 use crate::{Element, F8E4m3, F8E5m2, Float, Integer};
 use half::{bf16, f16};
@@ -155,6 +155,8 @@ where
     check(Sum, &values);
     check(Mean { contributions: 3 }, &values);
     check(Scaled { factor: -0.3 }, &values);
+    check(WideSum, &values);
+    check(WideMean { contributions: 3 }, &values);
     check(Product, &values);
     check(Min, &values);
     check(Max, &values);

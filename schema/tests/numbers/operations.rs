@@ -3,7 +3,7 @@
 use gradwire_schema::gradient::StaticReduction;
 use gradwire_schema::operation::{
     Average, BitwiseAnd, BitwiseOr, BitwiseXor, Laws, Located, LogicalAnd, LogicalOr, LogicalXor, Max,
-    MaxLoc, Min, MinLoc, Operation, PreMultipliedSum, Product, Sum,
+    MaxLoc, Min, MinLoc, Operation, PreMultipliedSum, Product, Sum, WideAverage, WideSum,
 };
 use gradwire_schema::reduce::Partials;
 use gradwire_schema::{Element, Equivalence, F8E4m3, F8E5m2, OperationId, Reduction};
@@ -294,6 +294,22 @@ fn a_users_operation_is_known_by_its_name() {
     assert!(Reduction::<u32>::kernel(&operation).is_none());
 }
 
+/// What f32 loses on the way.
+#[test]
+fn wide_sums_are_rounded_once() {
+    let contributions: [&[f32]; 4] =
+        [&[1e8, 1.0, 3e38], &[1.0, 1e-8, 3e38], &[-1e8, -1.0, -3e38], &[2.0, 0.0, 0.0]];
+    assert_eq!(reduce(&Sum, &contributions), [2.0, 0.0, f32::INFINITY]);
+    assert_eq!(reduce(&WideSum, &contributions), [3.0, 1e-8, 3e38]);
+    assert_eq!(reduce(&WideAverage, &contributions), [0.75, 0.25e-8, 0.75e38]);
+    // A tie in the last place that f32 would have made: 1 + 2^-8 + 2^-33 is above the middle of two bf16.
+    let small = [1.0, 0.003_906_25, 1.164_153_2e-10].map(|value: f32| [bf16::from_f32(value)]);
+    let contributions: [&[bf16]; 3] = [&small[0], &small[1], &small[2]];
+    assert_eq!(reduce(&Sum, &contributions), [bf16::ONE]);
+    assert_eq!(reduce(&WideSum, &contributions), [bf16::from_f32(1.007_812_5)]);
+    assert!(reduce(&WideSum, &[&[f32::NAN], &[1.0]])[0].to_bits() == 0x7fc0_0000);
+}
+
 #[test]
 fn identities_are_stable() {
     fn named<R: StaticReduction>(_: R) -> (u64, &'static str) {
@@ -314,8 +330,10 @@ fn identities_are_stable() {
         named(LogicalAnd),
         named(LogicalOr),
         named(LogicalXor),
+        named(WideSum),
+        named(WideAverage),
     ];
-    assert_eq!(built_in.map(|(id, _)| id).to_vec(), (1..=13).collect::<Vec<_>>());
+    assert_eq!(built_in.map(|(id, _)| id).to_vec(), (1..=15).collect::<Vec<_>>());
     let halves = PreMultipliedSum { factor: 0.5 };
     assert_eq!(halves.id(), OperationId(0x7cc2_84ad_7009_066d));
     assert_eq!(halves.id().to_string(), "pre_multiplied_sum");
@@ -335,5 +353,7 @@ fn partials() {
     assert_eq!(of::<bf16>(Sum), Partials::Rounded);
     assert_eq!(of::<f16>(Average), Partials::Rounded);
     assert_eq!(of::<F8E5m2>(Product), Partials::Rounded);
+    assert_eq!(of::<f32>(WideSum), Partials::Rounded);
+    assert_eq!(of::<F8E4m3>(WideAverage), Partials::Rounded);
     assert_eq!(of::<f64>(PreMultipliedSum { factor: 2.0 }), Partials::Rounded);
 }
