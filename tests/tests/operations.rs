@@ -157,13 +157,44 @@ where
             let expected = if rank == root { &expected } else { &source };
             assert!(mine == *expected, "reduce of {count} to {root} on rank {rank} of {ranks}");
         }
+        let mut mine = vec![T::default(); if rank == 0 { count } else { 0 }];
+        comm.reduce_into(&source, &mut mine, 0, reduction.clone()).unwrap();
+        assert!(rank > 0 || mine == expected, "reduce_into of {count} of {ranks}");
+        let mut mine = source.clone();
+        comm.scope(|scope| scope.all_reduce(&mut mine, reduction.clone()).wait().1).unwrap().unwrap();
+        assert!(mine == expected, "scoped all_reduce of {count} on rank {rank} of {ranks}");
+        scans(comm, &reduction, &source, contribution);
         let source: Vec<T> = (0..count * ranks).map(|index| contribution(rank, index)).collect();
         let expected = in_rank_order(&reduction, ranks, count * ranks, contribution);
         let mut mine = vec![T::default(); count];
         comm.reduce_scatter_into(&source, &mut mine, reduction.clone()).unwrap();
         let part = rank * count..(rank + 1) * count;
-        assert!(mine == expected[part], "reduce_scatter of {count} on rank {rank} of {ranks}");
+        assert!(mine == expected[part.clone()], "reduce_scatter of {count} on rank {rank} of {ranks}");
+        let mut mine = vec![T::default(); count];
+        comm.reduce_scatter_varying_into(&source, &mut mine, &vec![count; ranks], reduction.clone()).unwrap();
+        assert!(mine == expected[part], "reduce_scatter_varying of {count} on rank {rank} of {ranks}");
     }
+}
+
+/// Of the ranks up to this one, and before it.
+fn scans<T, R>(comm: &Communicator, reduction: &R, source: &[T], contribution: fn(Rank, usize) -> T)
+where
+    T: Equivalence + PartialEq,
+    R: Reduction<T>,
+{
+    let (rank, count) = (comm.rank(), source.len());
+    let mut mine = source.to_vec();
+    comm.scan(&mut mine, reduction.clone()).unwrap();
+    assert!(
+        mine == in_rank_order(reduction, rank + 1, count, contribution),
+        "scan of {count} on rank {rank}"
+    );
+    let mut mine = source.to_vec();
+    comm.exclusive_scan(&mut mine, reduction.clone()).unwrap();
+    // Nothing is before rank 0.
+    let expected = in_rank_order(reduction, rank.max(1), count, contribution);
+    assert!(rank == 0 || mine == expected, "exclusive_scan of {count} on rank {rank}");
+    assert!(rank > 0 || mine == source, "exclusive_scan of {count} on rank 0");
 }
 
 fn closures(over: Over) {
