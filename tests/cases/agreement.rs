@@ -25,7 +25,7 @@ fn disagree(over: Over, expected: &[(&str, &str)], part: impl Fn(&Communicator) 
         assert_eq!(named, (0..expected.len()).collect::<Vec<_>>(), "every rank once: {error}");
         for (rank, (name, arguments)) in expected.iter().enumerate() {
             let (call, _) = calls.iter().find(|(_, ranks)| ranks.contains(&rank)).unwrap();
-            assert_eq!((&*call.name, call.sequence), (*name, calls[0].0.sequence), "{error}");
+            assert_eq!((&*call.name, call.sequence), (*name, 0), "{error}");
             assert!(call.arguments.contains(arguments), "{arguments:?} of rank {rank} in: {error}");
         }
         // The communicator is usable.

@@ -46,6 +46,7 @@ fn absence(over: Over, ranks: usize, missing: &[Rank], count: usize) {
         given_up.wait();
         let Error::TimedOut { call, waiting_for, .. } = &error else { panic!("{error}") };
         assert_eq!((&*call.name, &**waiting_for), ("all_reduce", missing), "{error}");
+        assert_eq!(call.sequence, 1, "it was the second: {error}");
         // The next call says the same again, at once.
         assert_eq!(again.to_string(), error.to_string());
     });

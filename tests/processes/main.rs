@@ -1,5 +1,7 @@
-//! Jobs of real processes: ranks that are killed, stopped, leave or panic, and MPI's launchers.
+//! Jobs of real processes: ranks that are killed, stopped, leave or panic, ranks on two hosts, and MPI's
+//! launchers.
 
+mod hosts;
 mod job;
 mod killing;
 mod launchers;

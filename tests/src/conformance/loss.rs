@@ -125,7 +125,7 @@ pub fn what_was_said_before_the_end_is_heard<B: Backend>() {
         cluster.drive(1, true);
         let said = |index| pattern(u64::from(index), 100);
         let mut count = 0;
-        while count < 20
+        while count < 200
             && cluster.transport(1).send(peer(0), Tag(count), &said(count)).expect("send") == Posted::Queued
         {
             count += 1;

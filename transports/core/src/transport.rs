@@ -17,7 +17,8 @@ use std::time::Instant;
 /// 2. There is no order between puts unless [`Capabilities::ORDERED`]. A [`Notice`](crate::Notice) is an
 ///    identity, not a count: a repeated or stale one is harmless.
 /// 3. Only [`Event::Notified`](crate::Event::Notified) makes bytes of a put readable at the target.
-/// 4. A lost peer yields `Failed` for each of its operations, then exactly one `PeerLost`.
+/// 4. A lost peer yields what it had handed to the system before its end, `Failed` for each operation on it, then exactly
+///    one `PeerLost`.
 /// 5. Every process must be driven, also as a pure target of puts.
 /// 6. Time is passed in, never read.
 /// 7. Where software places the bytes, the target checks every put: the key is one that was exported, the
