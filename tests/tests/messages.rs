@@ -5,6 +5,7 @@ mod messages {
     pub(crate) mod matching;
     pub(crate) mod plain;
     pub(crate) mod probing;
+    pub(crate) mod started;
     pub(crate) mod storm;
 }
 
@@ -46,5 +47,10 @@ over! {
     crate::messages::probing::what_waits => what_waits,
     crate::messages::probing::held_messages => held_messages,
     crate::messages::probing::whoever_has_left => whoever_has_left,
+    crate::messages::started::owned_buffers => owned_buffers,
+    crate::messages::started::borrowed_slices => borrowed_slices,
+    crate::messages::started::forgotten_requests => forgotten_requests,
+    crate::messages::started::without_a_caller => without_a_caller,
+    crate::messages::started::packed_structs => packed_structs,
     crate::messages::storm::storm => storm,
 }

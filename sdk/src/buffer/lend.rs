@@ -111,6 +111,15 @@ impl<T: Equivalence> Target<T> {
     }
 }
 
+/// The memory of values that an operation of a scope only reads, where that is their packed form.
+pub(crate) fn lend_to_scope<'scope, T: Equivalence>(values: &'scope [T]) -> Option<Span> {
+    let len = values.len() * T::PACKED_SIZE;
+    let bytes: &'scope [u8] = T::as_bytes(values).filter(|bytes| bytes.len() == len)?;
+    // SAFETY: the borrow lasts as long as `'scope`, and the scope concludes the operation before that ends. Meanwhile
+    // others may read the values, and so does the operation, which is a send.
+    Some(unsafe { Span::of_shared(bytes) })
+}
+
 /// A slice lent to an operation of a scope.
 pub(crate) struct Lent<'scope, T> {
     slice: NonNull<[T]>,

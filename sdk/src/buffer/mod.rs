@@ -6,7 +6,7 @@ mod private;
 mod reducer;
 mod span;
 
-pub(crate) use lend::{Lent, Target, lend, lend_during, lend_shared};
+pub(crate) use lend::{Lent, Target, lend, lend_during, lend_shared, lend_to_scope};
 pub use owned::Buffer;
 pub(crate) use private::Private;
 pub(crate) use reducer::Reducer;

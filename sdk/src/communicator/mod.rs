@@ -15,6 +15,7 @@ mod scan;
 mod sparse;
 mod split;
 mod start;
+mod start_message;
 mod varying;
 
 pub(crate) use call::mismatch;

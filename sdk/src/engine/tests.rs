@@ -1,6 +1,7 @@
 //! Engines whose messages are letters that a test hands over one by one.
 
 mod leaving;
+mod messages;
 
 use super::{
     Begin, Calls, Contribution, Engine, GroupId, Key, Outcome, Pattern, Payload, Port, Process, Sent,

@@ -5,6 +5,7 @@
 //! of them before it ends, so that leaking a request leaks nothing else.
 
 mod many;
+mod messages;
 mod owned;
 mod scope;
 

@@ -55,7 +55,7 @@ impl Drop for Guard<'_, '_, '_> {
 /// Each method is the call of the [`Communicator`] that has its name; a call that makes no sense is told by its request.
 /// All ranks start a call at the same place among their calls.
 pub struct Scope<'scope, 'env: 'scope> {
-    communicator: &'env Communicator,
+    pub(super) communicator: &'env Communicator,
     open: Open,
     /// How many operations have been started.
     started: Cell<u64>,

@@ -5,11 +5,11 @@ use super::Key;
 use std::collections::VecDeque;
 
 /// What a message costs beside its bytes.
-pub(super) const ENVELOPE: u64 = 128;
+pub(crate) const ENVELOPE: u64 = 128;
 /// Messages that bring their bytes must fit into this together with all that waits: some dozens of the longest.
-pub(super) const EAGER_BUDGET: u64 = 512 << 10;
+pub(crate) const EAGER_BUDGET: u64 = 512 << 10;
 /// Announcements may fill this: 16,384 of them where nothing else waits.
-pub(super) const BUDGET: u64 = EAGER_BUDGET + 16_384 * ENVELOPE;
+pub(crate) const BUDGET: u64 = EAGER_BUDGET + 16_384 * ENVELOPE;
 
 /// What a message costs: `bytes` of it wait with it.
 fn cost(bytes: usize) -> u64 {
@@ -38,7 +38,7 @@ pub(crate) struct Lane {
 
 impl Lane {
     /// How a message of this length may leave now, if it may; at most `eager` bytes go unasked.
-    pub(super) fn departure(&self, len: usize, eager: usize) -> Option<Departure> {
+    pub(crate) fn departure(&self, len: usize, eager: usize) -> Option<Departure> {
         let waiting = self.sent - self.received;
         let budget = if len == 0 { BUDGET } else { EAGER_BUDGET };
         if len <= eager && waiting + cost(len) <= budget {
@@ -103,7 +103,7 @@ impl Shelf {
     }
 
     /// The cost of what waits here.
-    pub(super) fn waiting(&self) -> u64 {
+    pub(crate) fn waiting(&self) -> u64 {
         self.arrived - self.received
     }
 }

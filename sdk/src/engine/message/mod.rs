@@ -6,7 +6,7 @@
 //! have been received.
 
 mod exchange;
-mod lane;
+pub(super) mod lane;
 mod mailbox;
 mod receiving;
 mod sending;
