@@ -81,6 +81,32 @@ fn every_field_is_reduced_by_its_own_operation() {
 }
 
 #[test]
+fn the_root_alone_gets_what_is_reduced_to_it() {
+    for ranks in [1, 2, 4] {
+        gradwire::run(ranks, |comm| {
+            for root in [0, ranks - 1] {
+                let mut mine = model(comm.rank(), 4);
+                comm.reduce_gradient(&mut mine, root).unwrap();
+                let is_root = comm.rank() == root;
+                assert!(mine == if is_root { expected(ranks, root) } else { model(comm.rank(), 4) });
+            }
+            let mut mine = model(comm.rank(), 4);
+            assert!(matches!(comm.reduce_gradient(&mut mine, ranks), Err(Error::Misuse(_))));
+            // Other lengths: nothing is touched.
+            let mut mine = model(comm.rank(), 4 + usize::from(comm.rank() == 1));
+            let before = mine.clone();
+            let result = comm.reduce_gradient(&mut mine, 0);
+            let Err(Error::Mismatch { field, .. }) = result else {
+                return assert!(ranks == 1 && result.is_ok());
+            };
+            assert!(field.is_some_and(|field| field.starts_with("field first.weight")));
+            assert!(mine == before);
+        })
+        .unwrap();
+    }
+}
+
+#[test]
 fn a_broadcast_copies_every_field_as_it_is() {
     gradwire::run(3, |comm| {
         let mut mine = model(comm.rank(), 4);

@@ -31,11 +31,12 @@ pub enum Collective {
     WindowFence = 20,
     CreateGroup = 21,
     SplitByHost = 22,
+    ReduceGradient = 23,
 }
 
 impl Collective {
     /// All of them, by code.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Barrier,
         Self::Broadcast,
         Self::AllReduce,
@@ -58,6 +59,7 @@ impl Collective {
         Self::WindowFence,
         Self::CreateGroup,
         Self::SplitByHost,
+        Self::ReduceGradient,
     ];
 
     /// The code on the wire.
@@ -105,6 +107,7 @@ impl Collective {
             Self::WindowFence => "fence",
             Self::CreateGroup => "create",
             Self::SplitByHost => "split_by_host",
+            Self::ReduceGradient => "reduce_gradient",
         }
     }
 }

@@ -5,18 +5,15 @@
 //! ranks visit the same layout, so all make the same calls in the same order; the digest of the layout and its
 //! run-time lengths is part of the first signature, so that no byte is written where structs differ.
 
+mod buckets;
+
 use super::Communicator;
 use super::call::{Collective, Operation, misuse};
 use crate::{Error, Rank, Result, plan};
+use buckets::{Bucket, Gather, Scatter};
 use gradwire_schema::control::{self, TensorManifest};
 use gradwire_schema::layout::{CheckError, Checked, Field, Tensor};
-use gradwire_schema::{
-    CallSignature, ConvertTo, Datatype, Element, Equivalence, FieldVisitor, Gradient, LayoutDigest,
-    OperationId, Reduction,
-};
-
-/// Bytes from which a tensor is reduced in place.
-const IN_PLACE: usize = 64 << 10;
+use gradwire_schema::{CallSignature, ConvertTo, Element, FieldVisitor, Gradient, LayoutDigest, Reduction};
 
 impl Communicator {
     /// Reduces the gradients of all ranks, each field by its own operation; every rank gets the result in place.
@@ -27,7 +24,19 @@ impl Communicator {
     /// [`Mismatch`](Error::Mismatch) when the ranks' structs differ, naming the first field that does; and those of
     /// every collective.
     pub fn all_reduce_gradient<G: Gradient>(&self, gradient: &mut G) -> Result<()> {
-        self.visit_all(gradient, Way::Reduce)
+        self.visit_all(gradient, Way::AllReduce)
+    }
+
+    /// Reduces the gradients of all ranks, each field by its own operation, into those of `root`. Other ranks' are
+    /// unchanged.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](Error::Misuse) when there is no such rank, and those of
+    /// [`all_reduce_gradient`](Self::all_reduce_gradient).
+    pub fn reduce_gradient<G: Gradient>(&self, gradient: &mut G, root: Rank) -> Result<()> {
+        self.check_root(root)?;
+        self.visit_all(gradient, Way::Reduce(root))
     }
 
     /// Overwrites every rank's gradients with those of `root`: all values as they are in memory, without conversion.
@@ -47,10 +56,11 @@ impl Communicator {
         gradient.visit(&mut measure).and_then(|()| measure.finish()).map_err(layout_error)?;
         let Measure { digest, elements } = measure.into_inner();
         let collective = match way {
-            Way::Reduce => gradwire_schema::Collective::AllReduceGradient,
+            Way::AllReduce => gradwire_schema::Collective::AllReduceGradient,
+            Way::Reduce(_) => gradwire_schema::Collective::ReduceGradient,
             Way::Broadcast(_) => gradwire_schema::Collective::BroadcastGradient,
         };
-        let root = if let Way::Broadcast(root) = way { Some(root as u32) } else { None };
+        let root = way.root().map(|root| root as u32);
         let base = CallSignature {
             root,
             count: elements,
@@ -67,6 +77,9 @@ impl Communicator {
         let Gather { mut buckets, mut spare, calls, .. } = gather.into_inner();
         let result =
             gathered.and_then(|()| self.run_buckets(&mut buckets, calls, way, base)).and_then(|()| {
+                if matches!(way, Way::Reduce(root) if root != self.rank) {
+                    return Ok(());
+                }
                 let mut scatter = Checked::new(G::LAYOUT, Scatter { way, buckets: &mut buckets });
                 gradient.visit(&mut scatter).map_err(layout_error)
             });
@@ -80,8 +93,11 @@ impl Communicator {
     fn name_field<G: Gradient>(&self, error: Error, gradient: &mut G) -> Error {
         let Error::Mismatch { calls, field: None } = &error else { return error };
         let [(_, usual), (_, odd), ..] = &calls[..] else { return error };
-        let collectives =
-            [gradwire_schema::Collective::AllReduceGradient, gradwire_schema::Collective::BroadcastGradient];
+        let collectives = [
+            gradwire_schema::Collective::AllReduceGradient,
+            gradwire_schema::Collective::ReduceGradient,
+            gradwire_schema::Collective::BroadcastGradient,
+        ];
         let of_structs = collectives
             .iter()
             .any(|collective| calls.iter().all(|(call, _)| *call.name == *collective.name()));
@@ -137,20 +153,32 @@ impl Communicator {
         way: Way,
         operation: Option<&Operation>,
     ) -> Result<()> {
-        let (collective, root) = match way {
-            Way::Reduce => (plan::Collective::AllReduce, None),
-            Way::Broadcast(root) => (plan::Collective::Broadcast, Some(root)),
+        let collective = match way {
+            Way::AllReduce => plan::Collective::AllReduce,
+            Way::Reduce(_) => plan::Collective::Reduce,
+            Way::Broadcast(_) => plan::Collective::Broadcast,
         };
-        let operation = operation.filter(|_| matches!(way, Way::Reduce));
-        let shape = self.shape(collective, bytes.len() / element_size, element_size, root, operation);
+        let operation = operation.filter(|_| collective.reduces());
+        let count = bytes.len() / element_size;
+        let shape = self.shape(collective, count, element_size, way.root(), operation);
         self.collect(&Collective { signature, shape, operation: operation.cloned() }, bytes)
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
-    Reduce,
+    AllReduce,
+    Reduce(Rank),
     Broadcast(Rank),
+}
+
+impl Way {
+    const fn root(self) -> Option<Rank> {
+        match self {
+            Self::AllReduce => None,
+            Self::Reduce(root) | Self::Broadcast(root) => Some(root),
+        }
+    }
 }
 
 fn layout_error(error: CheckError<Error>) -> Error {
@@ -186,144 +214,5 @@ impl FieldVisitor for Measure {
         }
         self.elements += values.len() as u64;
         Ok(())
-    }
-}
-
-/// Small tensors that are reduced together.
-#[derive(Debug)]
-struct Bucket {
-    key: (Datatype, OperationId),
-    operation: Operation,
-    element_size: usize,
-    bytes: Vec<u8>,
-    /// Bytes that have been scattered.
-    scattered: usize,
-}
-
-/// The bucket of a tensor: by wire format and operation, or by the format in memory where nothing is reduced.
-fn key(way: Way, tensor: &Tensor) -> (Datatype, OperationId) {
-    match way {
-        Way::Reduce => (tensor.wire, tensor.operation),
-        Way::Broadcast(_) => (tensor.datatype, OperationId(0)),
-    }
-}
-
-/// Whether a tensor is long enough to be reduced where it is.
-fn in_place(way: Way, tensor: &Tensor, bytes: usize) -> bool {
-    bytes >= IN_PLACE && (tensor.wire == tensor.datatype || matches!(way, Way::Broadcast(_)))
-}
-
-/// First visit: reduces long tensors, gathers the others.
-struct Gather<'a> {
-    communicator: &'a Communicator,
-    way: Way,
-    base: CallSignature,
-    /// Collectives called so far.
-    calls: u64,
-    buckets: Vec<Bucket>,
-    spare: Vec<Vec<u8>>,
-}
-
-impl FieldVisitor for Gather<'_> {
-    type Error = Error;
-
-    fn tensor<T, W, R>(
-        &mut self,
-        _: &'static Field,
-        tensor: &'static Tensor,
-        values: &mut [T],
-        reduction: &R,
-    ) -> Result<()>
-    where
-        T: ConvertTo<W>,
-        W: Element,
-        R: Reduction<W>,
-    {
-        let operation = Operation::new::<W, R>(reduction);
-        if in_place(self.way, tensor, size_of_val(values))
-            && let Some(bytes) = <T as Equivalence>::as_bytes_mut(values)
-        {
-            self.calls += 1;
-            let signature = CallSignature { bucket: self.calls, ..self.base };
-            return self.communicator.run(bytes, size_of::<T>(), signature, self.way, Some(&operation));
-        }
-        let key = key(self.way, tensor);
-        let index = self.buckets.iter().position(|bucket| bucket.key == key).unwrap_or_else(|| {
-            let mut bytes = self.spare.pop().unwrap_or_default();
-            bytes.clear();
-            let element_size = key.0.size();
-            self.buckets.push(Bucket { key, operation, element_size, bytes, scattered: 0 });
-            self.buckets.len() - 1
-        });
-        let bytes = &mut self.buckets[index].bytes;
-        match self.way {
-            Way::Reduce => append::<T, W>(values, bytes),
-            Way::Broadcast(_) => append::<T, T>(values, bytes),
-        }
-        Ok(())
-    }
-}
-
-/// Second visit: gives the gathered tensors their results.
-struct Scatter<'a> {
-    way: Way,
-    buckets: &'a mut Vec<Bucket>,
-}
-
-impl FieldVisitor for Scatter<'_> {
-    type Error = Error;
-
-    fn tensor<T, W, R>(
-        &mut self,
-        _: &'static Field,
-        tensor: &'static Tensor,
-        values: &mut [T],
-        _: &R,
-    ) -> Result<()>
-    where
-        T: ConvertTo<W>,
-        W: Element,
-        R: Reduction<W>,
-    {
-        if in_place(self.way, tensor, size_of_val(values)) {
-            return Ok(());
-        }
-        let key = key(self.way, tensor);
-        let len = values.len() * key.0.size();
-        let bucket = self.buckets.iter_mut().find(|bucket| bucket.key == key);
-        let bytes = bucket.and_then(|bucket| {
-            let start = bucket.scattered;
-            bucket.scattered += len;
-            bucket.bytes.get(start..start + len)
-        });
-        let Some(bytes) = bytes else {
-            return Err(misuse("the `Gradient` shows other tensors at every visit".to_owned()));
-        };
-        match self.way {
-            Way::Reduce => restore::<T, W>(bytes, values),
-            Way::Broadcast(_) => restore::<T, T>(bytes, values),
-        }
-        Ok(())
-    }
-}
-
-/// Elements converted at once, on the stack.
-const BLOCK: usize = 256;
-
-fn append<T: ConvertTo<W>, W: Element>(values: &[T], bytes: &mut Vec<u8>) {
-    let mut block = [W::default(); BLOCK];
-    for chunk in values.chunks(BLOCK) {
-        let block = &mut block[..chunk.len()];
-        T::convert_to(chunk, block);
-        bytes.extend_from_slice(zerocopy::IntoBytes::as_bytes(block));
-    }
-}
-
-fn restore<T: ConvertTo<W>, W: Element>(bytes: &[u8], values: &mut [T]) {
-    let mut block = [W::default(); BLOCK];
-    for (chunk, bytes) in values.chunks_mut(BLOCK).zip(bytes.chunks(BLOCK * size_of::<W>())) {
-        let block = &mut block[..chunk.len()];
-        zerocopy::IntoBytes::as_mut_bytes(block).copy_from_slice(bytes);
-        T::convert_from(block, chunk);
     }
 }
