@@ -65,6 +65,13 @@ fn point_to_point() {
 }
 
 #[test]
+fn collectives() {
+    for (rank, output) in start(env!("CARGO_BIN_EXE_collectives"), 3, &[]).iter().enumerate() {
+        assert_eq!(printed(output), format!("rank {rank} of 3: all as it should be\n"));
+    }
+}
+
+#[test]
 fn deriving_gradient() {
     printed(&Command::new(env!("CARGO_BIN_EXE_deriving_gradient")).output().unwrap());
 }
