@@ -141,6 +141,39 @@ fn every_owned_form_does_what_the_blocking_one_does() {
                     let scatter =
                         comm.start_reduce_scatter(own(&comm, total), comm.allocate(count).unwrap(), Sum);
 
+                    let scan = comm.start_scan(own(&comm, count), Sum);
+                    let before = comm.start_exclusive_scan(own(&comm, count), Sum);
+                    let dealt = comm.start_scatter(
+                        if rank == root { own(&comm, total) } else { Buffer::default() },
+                        comm.allocate(count).unwrap(),
+                        root,
+                    );
+                    let exchange = comm.start_all_to_all(own(&comm, total), comm.allocate(total).unwrap());
+                    let counts: Vec<usize> = (0..ranks).map(|rank| (rank + 1) * count % 997).collect();
+                    let varying = comm.start_all_gather_varying(
+                        own(&comm, counts[rank]),
+                        comm.allocate(counts.iter().sum()).unwrap(),
+                        &counts,
+                    );
+
+                    let ((_, all), result) = varying.wait();
+                    result.unwrap();
+                    let expected = counts.iter().enumerate().flat_map(|(rank, count)| values(rank, *count));
+                    assert!(all.iter().copied().eq(expected));
+                    let ((_, blocks), result) = exchange.wait();
+                    result.unwrap();
+                    let expected =
+                        (0..ranks).flat_map(|from| values(from, total)[rank * count..][..count].to_vec());
+                    assert!(blocks.iter().copied().eq(expected));
+                    let ((_, block), result) = dealt.wait();
+                    result.unwrap();
+                    assert!(block[..] == values(root, total)[rank * count..][..count]);
+                    let (summed, result) = before.wait();
+                    result.unwrap();
+                    assert!(summed[..] == if rank == 0 { values(0, count) } else { sums(rank, count) });
+                    let (summed, result) = scan.wait();
+                    result.unwrap();
+                    assert!(summed[..] == sums(rank + 1, count));
                     let ((source, part), result) = scatter.wait();
                     result.unwrap();
                     assert!(part[..] == sums(ranks, total)[rank * count..][..count]);
@@ -180,6 +213,12 @@ fn every_scoped_form_does_what_the_blocking_one_does() {
                     let [mut broadcast, mut reduce, mut all_reduce] = [(); 3].map(|()| mine.clone());
                     let (mut into, mut part) = (vec![0.0; count], vec![0.0; count]);
                     let (mut all, mut at_root) = (vec![0.0; total], vec![0.0; total]);
+                    let [mut scan, mut before, mut reduced_into, mut block] =
+                        [(); 4].map(|()| vec![0.0; count]);
+                    let (mut blocks, mut varying) = (vec![0.0; total], vec![0.0; total]);
+                    let mut in_place = vec![0.0; total];
+                    in_place[rank * count..][..count].copy_from_slice(&mine);
+                    let counts = vec![count; ranks];
                     comm.scope(|scope| {
                         // The scope waits for them; one is waited for inside, out of order.
                         let _ = scope.barrier();
@@ -190,6 +229,13 @@ fn every_scoped_form_does_what_the_blocking_one_does() {
                         let _ = scope.all_gather_into(&mine, &mut all);
                         let _ = scope.gather_into(&mine, &mut at_root, root);
                         let _ = scope.reduce_scatter_into(&values(rank, total), &mut part, Sum);
+                        let _ = scope.scan_into(&mine, &mut scan, Sum);
+                        let _ = scope.exclusive_scan_into(&mine, &mut before, Sum);
+                        let _ = scope.reduce_into(&mine, &mut reduced_into, root, Sum);
+                        let _ = scope.scatter_into(&values(rank, total), &mut block, root);
+                        let _ = scope.all_to_all_into(&values(rank, total), &mut blocks);
+                        let _ = scope.all_gather_varying_into(&mine, &mut varying, &counts);
+                        let _ = scope.all_gather_in_place(&mut in_place);
                         let (reduced, result) = first.wait();
                         result.unwrap();
                         assert!(*reduced == sums(ranks, count));
@@ -198,6 +244,14 @@ fn every_scoped_form_does_what_the_blocking_one_does() {
                     assert!(broadcast == values(root, count));
                     assert!(reduce == if rank == root { sums(ranks, count) } else { mine.clone() });
                     assert!(into == sums(ranks, count));
+                    assert!(scan == sums(rank + 1, count));
+                    assert!(before == if rank == 0 { vec![0.0; count] } else { sums(rank, count) });
+                    assert!(reduced_into == if rank == root { sums(ranks, count) } else { vec![0.0; count] });
+                    assert!(block == values(root, total)[rank * count..][..count]);
+                    let expected =
+                        (0..ranks).flat_map(|from| values(from, total)[rank * count..][..count].to_vec());
+                    assert!(blocks.iter().copied().eq(expected));
+                    assert!(varying == gathered(ranks, count) && in_place == gathered(ranks, count));
                     assert!(all == gathered(ranks, count));
                     assert!(at_root == if rank == root { gathered(ranks, count) } else { vec![0.0; total] });
                     assert!(part == sums(ranks, total)[rank * count..][..count]);

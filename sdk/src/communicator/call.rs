@@ -43,6 +43,11 @@ impl Collective {
         self.shape.byte_range(&self.shape.result(rank))
     }
 
+    /// Bytes of a rank's working vector.
+    pub(super) fn len(&self, rank: Rank) -> usize {
+        self.shape.byte_range(&(0..self.shape.len_of(rank))).end
+    }
+
     /// Whether a rank's result is the whole working vector.
     pub(super) fn results_in_all(&self, rank: Rank) -> bool {
         self.shape.result(rank) == self.shape.whole()

@@ -112,7 +112,7 @@ impl Communicator {
     }
 
     /// How many of `len` elements are one rank's, where all have as many.
-    fn share_of(&self, len: usize) -> Result<usize> {
+    pub(crate) fn share_of(&self, len: usize) -> Result<usize> {
         let size = self.size();
         if len.is_multiple_of(size) {
             return Ok(len / size);

@@ -60,8 +60,7 @@ impl Communicator {
 
     /// The working vector of a collective that begins with a rank's part in `own`.
     pub(super) fn call_packed(&self, collective: &Collective, own: &[u8]) -> Result<Vec<u8>> {
-        let shape = &collective.shape;
-        let mut working = zeroed(shape.byte_range(&(0..shape.len_of(self.rank))).end)?;
+        let mut working = zeroed(collective.len(self.rank))?;
         working[collective.input(self.rank)].copy_from_slice(own);
         self.collect(collective, &mut working)?;
         Ok(working)

@@ -37,7 +37,7 @@ impl Communicator {
     ) -> Start {
         let place = match values.bytes() {
             Some(span) if collective.results_in_all(self.rank) => Place::Values { span, before: None },
-            _ => Place::scratch(&values.with(|values| pack(values)), 0, collective.shape.bytes(), values),
+            _ => Place::scratch(&values.with(|values| pack(values)), 0, collective.len(self.rank), values),
         };
         self.start(collective, place)
     }
@@ -56,14 +56,14 @@ impl Communicator {
         let own = pack(source);
         let input = collective.input(self.rank);
         let place = match destination.bytes().map(|span| (span, span.part(input.clone()))) {
-            Some((span, Some(part))) if collective.results_in_all(self.rank) => {
+            Some((span, Some(part))) if collective.results_in_all(self.rank) && part.len() < span.len() => {
                 // Only the own part is written before all ranks have agreed, and put back if they do not.
                 let mut before = Vec::new();
                 part.append_to(&mut before);
                 part.write(&own);
                 Place::Values { span, before: Some((part, before)) }
             }
-            _ => Place::scratch(&own, input.start, shape.bytes(), destination),
+            _ => Place::scratch(&own, input.start, collective.len(self.rank), destination),
         };
         Ok(self.start(collective, place))
     }

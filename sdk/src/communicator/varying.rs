@@ -38,6 +38,21 @@ impl Communicator {
         Ok(Collective { signature, shape, operation })
     }
 
+    pub(crate) fn all_gather_varying_call<T: Equivalence>(&self, counts: &[usize]) -> Result<Collective> {
+        self.check_counts(counts)?;
+        self.describe_blocks::<T>(plan::Collective::AllGather, counts, None, None)
+    }
+
+    pub(crate) fn reduce_scatter_varying_call<T: Equivalence, R: Reduction<T>>(
+        &self,
+        counts: &[usize],
+        reduction: &R,
+    ) -> Result<Collective> {
+        self.check_counts(counts)?;
+        let operation = Some(Operation::new(reduction));
+        self.describe_blocks::<T>(plan::Collective::ReduceScatter, counts, None, operation)
+    }
+
     /// Tells all ranks a few numbers of this one: those of all ranks, by rank. As many of each, or it is a mismatch.
     pub(super) fn tell<T: Equivalence>(
         &self,
@@ -100,9 +115,7 @@ impl Communicator {
         destination: &mut [T],
         counts: &[usize],
     ) -> Result<()> {
-        self.check_counts(counts)?;
-        let call = self.describe_blocks::<T>(plan::Collective::AllGather, counts, None, None)?;
-        self.call_into(&call, source, destination)
+        self.call_into(&self.all_gather_varying_call::<T>(counts)?, source, destination)
     }
 
     /// `root` gets the values of all ranks, in rank order, however many each has; the others get `None`.
@@ -221,10 +234,7 @@ impl Communicator {
         counts: &[usize],
         reduction: R,
     ) -> Result<()> {
-        self.check_counts(counts)?;
-        let operation = Some(Operation::new(&reduction));
-        let call = self.describe_blocks::<T>(plan::Collective::ReduceScatter, counts, None, operation)?;
-        self.call_into(&call, source, destination)
+        self.call_into(&self.reduce_scatter_varying_call(counts, &reduction)?, source, destination)
     }
 
     /// Whether counts are one for each rank, and together `len`.

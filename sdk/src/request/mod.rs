@@ -7,7 +7,9 @@
 mod many;
 mod messages;
 mod owned;
+mod owned_calls;
 mod scope;
+mod scoped_calls;
 
 pub use many::{wait_all, wait_any, wait_some};
 pub use owned::Request;

@@ -1,16 +1,15 @@
 //! Requests that own their memory.
 
 use super::Operation;
-use crate::buffer::Buffer;
 use crate::communicator::{Communicator, Start};
 use crate::job::Job;
-use crate::{Element, Error, Rank, Reduction, Result};
+use crate::{Error, Result};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// An operation under way that owns its memory `M`: a [`Buffer`], two of them, or nothing. Resolves to the memory and how
+/// An operation under way that owns its memory `M`: a [`Buffer`](crate::Buffer), two of them, or nothing. Resolves to the memory and how
 /// the operation ended.
 ///
 /// Dropped, it is detached: the operation still completes, then its memory is freed.
@@ -87,79 +86,5 @@ impl<M: Send + Default + 'static, R: 'static> Drop for Request<M, R> {
 impl<M: Send + Default + 'static, R: 'static> fmt::Debug for Request<M, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request").field("key", &self.key()).finish_non_exhaustive()
-    }
-}
-
-/// The forms of collectives that take their memory along. All ranks start a call at the same place among their calls; a
-/// call that makes no sense is told by its request, together with the memory.
-impl Communicator {
-    /// Starts a [`barrier`](Self::barrier).
-    pub fn start_barrier(&self) -> Request<()> {
-        Request::new(self, (), Ok(self.start_empty(&self.barrier_call())))
-    }
-
-    /// Starts a [`broadcast`](Self::broadcast).
-    pub fn start_broadcast<T: Element>(&self, mut buffer: Buffer<T>, root: Rank) -> Request<Buffer<T>> {
-        let call = self.broadcast_call::<T>(buffer.len(), root);
-        let start = call.map(|call| self.start_in_place(call, buffer.target()));
-        Request::new(self, buffer, start)
-    }
-
-    /// Starts an [`all_reduce`](Self::all_reduce).
-    pub fn start_all_reduce<T: Element, R: Reduction<T>>(
-        &self,
-        mut buffer: Buffer<T>,
-        reduction: R,
-    ) -> Request<Buffer<T>> {
-        let call = self.all_reduce_call(buffer.len(), &reduction);
-        let start = call.map(|call| self.start_in_place(call, buffer.target()));
-        Request::new(self, buffer, start)
-    }
-
-    /// Starts a [`reduce`](Self::reduce).
-    pub fn start_reduce<T: Element, R: Reduction<T>>(
-        &self,
-        mut buffer: Buffer<T>,
-        root: Rank,
-        reduction: R,
-    ) -> Request<Buffer<T>> {
-        let call = self.reduce_call(buffer.len(), root, &reduction);
-        let start = call.map(|call| self.start_in_place(call, buffer.target()));
-        Request::new(self, buffer, start)
-    }
-
-    /// Starts an [`all_gather_into`](Self::all_gather_into).
-    pub fn start_all_gather<T: Element>(
-        &self,
-        source: Buffer<T>,
-        mut destination: Buffer<T>,
-    ) -> Request<(Buffer<T>, Buffer<T>)> {
-        let call = self.all_gather_call::<T>(source.len());
-        let start = call.and_then(|call| self.start_into(call, &source, destination.target()));
-        Request::new(self, (source, destination), start)
-    }
-
-    /// Starts a [`gather_into`](Self::gather_into). Elsewhere than at the root `destination` should be empty.
-    pub fn start_gather<T: Element>(
-        &self,
-        source: Buffer<T>,
-        mut destination: Buffer<T>,
-        root: Rank,
-    ) -> Request<(Buffer<T>, Buffer<T>)> {
-        let call = self.gather_call::<T>(source.len(), root);
-        let start = call.and_then(|call| self.start_into(call, &source, destination.target()));
-        Request::new(self, (source, destination), start)
-    }
-
-    /// Starts a [`reduce_scatter_into`](Self::reduce_scatter_into).
-    pub fn start_reduce_scatter<T: Element, R: Reduction<T>>(
-        &self,
-        source: Buffer<T>,
-        mut destination: Buffer<T>,
-        reduction: R,
-    ) -> Request<(Buffer<T>, Buffer<T>)> {
-        let call = self.reduce_scatter_call(destination.len(), &reduction);
-        let start = call.and_then(|call| self.start_into(call, &source, destination.target()));
-        Request::new(self, (source, destination), start)
     }
 }

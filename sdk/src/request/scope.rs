@@ -5,7 +5,7 @@ use crate::buffer::{Lent, Target};
 use crate::communicator::{Communicator, Start};
 use crate::engine::Key;
 use crate::job::Job;
-use crate::{Equivalence, Error, Rank, Reduction, Result};
+use crate::{Equivalence, Error, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,107 +64,8 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Starts a [`barrier`](Communicator::barrier).
-    pub fn barrier(&'scope self) -> ScopedRequest<'scope, ()> {
-        let communicator = self.communicator;
-        self.open(|| (), Ok(communicator.start_empty(&communicator.barrier_call())))
-    }
-
-    /// Starts a [`broadcast`](Communicator::broadcast).
-    pub fn broadcast<T: Equivalence>(
-        &'scope self,
-        values: &'scope mut [T],
-        root: Rank,
-    ) -> ScopedRequest<'scope, &'scope mut [T]> {
-        let count = values.len();
-        self.in_place(values, |communicator, values| {
-            let call = communicator.broadcast_call::<T>(count, root)?;
-            Ok(communicator.start_in_place(call, values))
-        })
-    }
-
-    /// Starts an [`all_reduce`](Communicator::all_reduce).
-    pub fn all_reduce<T: Equivalence, R: Reduction<T>>(
-        &'scope self,
-        values: &'scope mut [T],
-        reduction: R,
-    ) -> ScopedRequest<'scope, &'scope mut [T]> {
-        let count = values.len();
-        self.in_place(values, |communicator, values| {
-            let call = communicator.all_reduce_call(count, &reduction)?;
-            Ok(communicator.start_in_place(call, values))
-        })
-    }
-
-    /// Starts an [`all_reduce_into`](Communicator::all_reduce_into). The source is read before this returns.
-    pub fn all_reduce_into<T: Equivalence, R: Reduction<T>>(
-        &'scope self,
-        source: &[T],
-        destination: &'scope mut [T],
-        reduction: R,
-    ) -> ScopedRequest<'scope, &'scope mut [T]> {
-        self.in_place(destination, |communicator, destination| {
-            let call = communicator.all_reduce_call(source.len(), &reduction)?;
-            communicator.start_into(call, source, destination)
-        })
-    }
-
-    /// Starts a [`reduce`](Communicator::reduce).
-    pub fn reduce<T: Equivalence, R: Reduction<T>>(
-        &'scope self,
-        values: &'scope mut [T],
-        root: Rank,
-        reduction: R,
-    ) -> ScopedRequest<'scope, &'scope mut [T]> {
-        let count = values.len();
-        self.in_place(values, |communicator, values| {
-            let call = communicator.reduce_call(count, root, &reduction)?;
-            Ok(communicator.start_in_place(call, values))
-        })
-    }
-
-    /// Starts an [`all_gather_into`](Communicator::all_gather_into). The source is read before this returns.
-    pub fn all_gather_into<T: Equivalence>(
-        &'scope self,
-        source: &[T],
-        destination: &'scope mut [T],
-    ) -> ScopedRequest<'scope, &'scope mut [T]> {
-        self.in_place(destination, |communicator, destination| {
-            let call = communicator.all_gather_call::<T>(source.len())?;
-            communicator.start_into(call, source, destination)
-        })
-    }
-
-    /// Starts a [`gather_into`](Communicator::gather_into). The source is read before this returns.
-    pub fn gather_into<T: Equivalence>(
-        &'scope self,
-        source: &[T],
-        destination: &'scope mut [T],
-        root: Rank,
-    ) -> ScopedRequest<'scope, &'scope mut [T]> {
-        let used = if self.communicator.rank() == root { destination } else { &mut [] };
-        self.in_place(used, |communicator, destination| {
-            let call = communicator.gather_call::<T>(source.len(), root)?;
-            communicator.start_into(call, source, destination)
-        })
-    }
-
-    /// Starts a [`reduce_scatter_into`](Communicator::reduce_scatter_into). The source is read before this returns.
-    pub fn reduce_scatter_into<T: Equivalence, R: Reduction<T>>(
-        &'scope self,
-        source: &[T],
-        destination: &'scope mut [T],
-        reduction: R,
-    ) -> ScopedRequest<'scope, &'scope mut [T]> {
-        let count = destination.len();
-        self.in_place(destination, |communicator, destination| {
-            let call = communicator.reduce_scatter_call(count, &reduction)?;
-            communicator.start_into(call, source, destination)
-        })
-    }
-
     /// Starts an operation on lent values.
-    pub(crate) fn in_place<T: Equivalence, R: 'static>(
+    pub(crate) fn lend<T: Equivalence, R: 'static>(
         &'scope self,
         values: &'scope mut [T],
         start: impl FnOnce(&Communicator, Target<T>) -> Result<Start<R>>,
