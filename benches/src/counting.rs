@@ -63,4 +63,30 @@ mod tests {
         assert_eq!(count(|| black_box(vec![0_u64; 100])).1, 1);
         assert_eq!(count(|| black_box([0_u64; 100])).1, 0);
     }
+
+    /// In shared memory; on the network the engine keeps frames. The first calls meet each kind of wait once: a rank that
+    /// sleeps hears the bell, whose events need a place.
+    #[test]
+    fn a_persistent_call_allocates_nothing_once_it_is_under_way() {
+        for len in [2, 1000, 50_000] {
+            let program = |comm: gradwire::Communicator| {
+                let buffer = comm.allocate::<f32>(len).unwrap();
+                let mut step = comm.all_reduce_init(buffer, gradwire::Sum).unwrap();
+                let mut calls = |many: usize| {
+                    for call in 0..many {
+                        step.memory_mut().unwrap().fill(call as f32);
+                        if call % 20 == comm.rank() {
+                            std::thread::sleep(std::time::Duration::from_millis(3));
+                        }
+                        step.run().unwrap();
+                        assert_eq!(step.memory().unwrap()[len - 1], 2.0 * call as f32);
+                    }
+                };
+                calls(60);
+                let ((), allocations) = count(|| calls(60));
+                allocations
+            };
+            assert_eq!(gradwire::run(2, program).unwrap(), [0, 0], "{len} elements");
+        }
+    }
 }

@@ -27,7 +27,7 @@ mod wire_up;
 
 pub use buffer::Buffer;
 pub use communicator::{
-    AbortHandle, Communicator, Group, Message, PerRank, Received, Relation, Source, Sparse, Tag,
+    AbortHandle, Communicator, Group, Grouped, Message, PerRank, Received, Relation, Source, Sparse, Tag,
 };
 pub use config::Config;
 pub use error::{Call, Error, Result};
@@ -47,7 +47,7 @@ pub use init::{init, init_with};
 pub use plan::Determinism;
 pub use rank::Rank;
 pub use reduce_local::reduce_local;
-pub use request::{Request, Scope, ScopedRequest, wait_all, wait_any, wait_some};
+pub use request::{Persistent, Request, Scope, ScopedRequest, wait_all, wait_any, wait_some};
 pub use secret::JobSecret;
 
 /// What derived code names. Not for people.

@@ -385,3 +385,96 @@ fn some_of_many_requests_are_waited_for() {
         });
     }
 }
+
+#[test]
+fn a_persistent_call_is_made_again_and_again() {
+    for over in ALL {
+        run(over, 3, |comm| {
+            for count in COUNTS {
+                let total = 3 * count;
+                let mut reduce = comm.all_reduce_init(own(&comm, count), Sum).unwrap();
+                let mut gather =
+                    comm.all_gather_init(own(&comm, count), comm.allocate(total).unwrap()).unwrap();
+                let mut copy = comm.broadcast_init(own(&comm, count), 2).unwrap();
+                for iteration in 0..6 {
+                    let shift = iteration as f32;
+                    let shifted = |values: Vec<f32>| values.into_iter().map(move |value| value + shift);
+                    let mine: Vec<f32> = shifted(values(comm.rank(), count)).collect();
+                    reduce.memory_mut().unwrap().copy_from_slice(&mine);
+                    gather.memory_mut().unwrap().0.copy_from_slice(&mine);
+                    copy.memory_mut().unwrap().copy_from_slice(&mine);
+                    if (iteration + comm.rank()) % 2 == 0 {
+                        reduce.run().unwrap();
+                        gather.run().unwrap();
+                        copy.run().unwrap();
+                    } else {
+                        reduce.start().unwrap();
+                        gather.start().unwrap();
+                        copy.start().unwrap();
+                        // Out of reach until it has ended.
+                        assert!(matches!(reduce.memory(), Err(Error::Misuse(_))));
+                        assert!(matches!(reduce.memory_mut(), Err(Error::Misuse(_))));
+                        assert!(matches!(reduce.start(), Err(Error::Misuse(_))));
+                        assert!(matches!(reduce.run(), Err(Error::Misuse(_))));
+                        copy.wait().unwrap();
+                        gather.wait().unwrap();
+                        reduce.wait().unwrap();
+                    }
+                    let expected: Vec<f32> =
+                        sums(3, count).into_iter().map(|sum| sum + 3.0 * shift).collect();
+                    assert!(reduce.memory().unwrap()[..] == expected);
+                    assert!(gather.memory().unwrap().1.iter().copied().eq(shifted(gathered(3, count))));
+                    assert!(copy.memory().unwrap().iter().copied().eq(shifted(values(2, count))));
+                }
+                // One that is dropped on the way completes for the others.
+                reduce.start().unwrap();
+                if comm.rank() == 1 {
+                    drop(reduce);
+                } else {
+                    reduce.wait().unwrap();
+                }
+                // A buffer of another length would be another call.
+                *copy.memory_mut().unwrap() = comm.allocate(count + 1).unwrap();
+                assert!(matches!(copy.run(), Err(Error::Misuse(_))));
+                comm.barrier().unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn a_group_of_calls_is_carried_out_together() {
+    for over in ALL {
+        run(over, 3, |comm| {
+            let rank = comm.rank();
+            let [mut a, mut b, mut c] = [3, 0, 40_000].map(|count| values(rank, count));
+            let (mut d, mut e) = (values(rank, 500), [rank as i32; 7]);
+            comm.grouped(|calls| {
+                calls.all_reduce(&mut a, Sum)?;
+                calls.all_reduce(&mut e, Sum)?;
+                calls.all_reduce(&mut b, Sum)?;
+                calls.all_reduce(&mut c, Sum)?;
+                calls.all_reduce(&mut d, Sum)
+            })
+            .unwrap();
+            for (found, count) in [(&a, 3), (&b, 0), (&c, 40_000), (&d, 500)] {
+                assert!(*found == sums(3, count));
+            }
+            assert_eq!(e, [3; 7]);
+            // The second tensor differs on one rank: nothing is touched on any, not even the first.
+            let [mut a, mut b] = [values(rank, 100), values(rank, 20 + usize::from(rank == 1))];
+            let (before_a, before_b) = (a.clone(), b.clone());
+            let error = comm.grouped(|calls| {
+                calls.all_reduce(&mut a, Sum)?;
+                calls.all_reduce(&mut b, Average)
+            });
+            assert!(matches!(error, Err(Error::Mismatch { .. })), "{error:?}");
+            assert!(a == before_a && b == before_b);
+            comm.grouped(|_| Ok(())).unwrap();
+            // Nothing is sent where the program gives up.
+            let error = comm.grouped(|_| Err(Error::Misuse("on second thought".into())));
+            assert!(matches!(error, Err(Error::Misuse(_))));
+            comm.barrier().unwrap();
+        });
+    }
+}

@@ -1,6 +1,7 @@
 //! What all collectives have in common: the signature, the choice of the path, and the wait.
 
 use super::Communicator;
+use super::memory::check_length;
 use crate::buffer::{Reducer, Span, lend};
 use crate::direct;
 use crate::engine::{self, Begin, Contribution, Job, Outcome, Work};
@@ -31,6 +32,11 @@ pub(crate) struct Collective {
 impl Collective {
     fn reducer(&self) -> Option<&Reducer> {
         self.operation.as_ref().map(|operation| &operation.reducer)
+    }
+
+    /// That a buffer is the whole working vector.
+    pub(crate) fn check_whole(&self, elements: usize) -> Result<()> {
+        check_length("buffer", self.shape.len(), elements)
     }
 
     /// The part of the working vector, in bytes, that a rank holds at the start.

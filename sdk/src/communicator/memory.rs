@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 impl Communicator {
     /// Carries out a collective on values that are the whole working vector, at the beginning and at the end.
-    pub(super) fn call<T: Equivalence>(&self, collective: &Collective, values: &mut [T]) -> Result<()> {
+    pub(crate) fn call<T: Equivalence>(&self, collective: &Collective, values: &mut [T]) -> Result<()> {
         if collective.results_in_all(self.rank) {
             return with_bytes(values, |bytes| self.collect(collective, bytes));
         }
@@ -24,7 +24,7 @@ impl Communicator {
     }
 
     /// Carries out a collective that begins with a rank's part in `source` and ends with its part in `destination`.
-    pub(super) fn call_into<T: Equivalence>(
+    pub(crate) fn call_into<T: Equivalence>(
         &self,
         collective: &Collective,
         source: &[T],

@@ -6,6 +6,7 @@ mod create;
 mod exchange;
 mod gradient;
 mod group;
+mod grouped;
 mod memory;
 mod neighbours;
 mod per_rank;
@@ -18,8 +19,9 @@ mod start;
 mod start_message;
 mod varying;
 
-pub(crate) use call::mismatch;
+pub(crate) use call::{Collective, mismatch};
 pub use group::{Group, Relation};
+pub use grouped::Grouped;
 pub use per_rank::PerRank;
 pub use point_to_point::{Received, Source, Tag};
 pub use probe::Message;

@@ -8,11 +8,13 @@ mod many;
 mod messages;
 mod owned;
 mod owned_calls;
+mod persistent;
 mod scope;
 mod scoped_calls;
 
 pub use many::{wait_all, wait_any, wait_some};
 pub use owned::Request;
+pub use persistent::Persistent;
 pub use scope::{Scope, ScopedRequest};
 
 use crate::communicator::{Conclude, Start};
