@@ -70,6 +70,6 @@ impl<'scope> Scope<'scope, '_> {
         tag: impl Into<Tag>,
     ) -> ScopedRequest<'scope, &'scope mut [T], Received> {
         let (source, tag) = (from.into(), tag.into());
-        self.in_place(values, |communicator, values| communicator.start_receiving(values, source, tag))
+        self.lend(values, |communicator, values| communicator.start_receiving(values, source, tag))
     }
 }
