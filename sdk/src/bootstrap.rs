@@ -13,6 +13,7 @@
 //! an error that lists what was found and what is missing; so are launchers that contradict each other. Ranks
 //! never start as many jobs of one.
 
+mod agreement;
 mod place;
 mod pmi;
 pub(crate) mod rendezvous;
@@ -21,6 +22,7 @@ mod sources;
 mod stream;
 
 use crate::{Config, JobSecret, Rank, Result, launch, logging};
+pub(crate) use agreement::Agreement;
 use place::{Place, Seat};
 use rendezvous::{Client, Host, Rendezvous, Request, Rules};
 use single::Single;
@@ -31,7 +33,7 @@ pub(crate) use stream::wait_until;
 /// What the ranks of a job can do together before they are connected.
 ///
 /// Every call is one that all ranks make, in the same order, and ends by its deadline.
-pub trait Bootstrap: Send + fmt::Debug {
+pub trait Bootstrap: fmt::Debug {
     /// The number of this process within the job.
     fn rank(&self) -> Rank;
 
@@ -65,7 +67,7 @@ pub struct Local {
 #[non_exhaustive]
 pub struct Placement {
     /// Reaches the other ranks. Drop it when the transports are connected.
-    pub bootstrap: Box<dyn Bootstrap>,
+    pub bootstrap: Box<dyn Bootstrap + Send>,
     /// Proves that a process belongs to this incarnation of the job. Without one, nothing is authenticated.
     pub secret: Option<JobSecret>,
     /// Random, the same on all ranks, new for every incarnation of the job.
@@ -81,20 +83,31 @@ pub struct Placement {
 /// on: it does not outlive it.
 pub fn discover(config: &Config) -> Result<Placement> {
     let deadline = Instant::now() + config.start_timeout;
-    config.validate()?;
-    if let Some(level) = config.log {
-        logging::install(level);
-    }
-    config.warn_of_strangers();
+    let key = prepare(config)?;
     launch::tie_to_launcher(&config.environment)?;
     let (place, source) = place::find(config)?;
-    let key = config.secret_file.as_deref().map(JobSecret::from_file).transpose()?;
     tracing::debug!("{place:?}, according to {source}");
     match &place {
         Place::Alone => alone(key, source),
         Place::Meeting(seat) => meet(seat, key, deadline, source),
         Place::Pmi(contact) => pmi::meet(contact, key, deadline, source),
     }
+}
+
+/// What the ranks agree on over a channel of the program's own: no launcher is asked.
+pub(crate) fn given(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<Agreement> {
+    let key = prepare(config)?;
+    agreement::agree(bootstrap, key, Instant::now() + config.start_timeout)
+}
+
+/// Checks the settings, installs the log, and reads the secret that all incarnations of the job share.
+fn prepare(config: &Config) -> Result<Option<JobSecret>> {
+    config.validate()?;
+    if let Some(level) = config.log {
+        logging::install(level);
+    }
+    config.warn_of_strangers();
+    config.secret_file.as_deref().map(JobSecret::from_file).transpose()
 }
 
 /// Whether anybody started this process as a rank.

@@ -1,11 +1,11 @@
 //! From a launched process to the communicator of its job.
 
-use crate::bootstrap::{self, Bootstrap, Placement};
+use crate::bootstrap::{self, Agreement, Bootstrap, Placement};
 use crate::communicator::Communicator;
 use crate::job::{Job, Parts};
 use crate::select::Tuning;
 use crate::wire_up::{self, Identity};
-use crate::{Config, Error, Result, transports};
+use crate::{Config, Error, JobSecret, Result, transports};
 use std::time::Instant;
 
 /// Finds the place of this process in its job, connects to the other ranks, and returns the communicator of all.
@@ -27,32 +27,57 @@ pub fn init() -> Result<Communicator> {
 ///
 /// As [`init`].
 pub fn init_with(config: &Config) -> Result<Communicator> {
-    let tuning: Tuning = match &config.tune {
-        Some(text) => {
-            text.parse().map_err(|error| Error::Bootstrap(format!("GRADWIRE_TUNE: {error}").into()))?
-        }
-        None => Tuning::default(),
-    };
     let deadline = Instant::now() + config.start_timeout;
+    let tuning = tuning(config)?;
     let Placement { mut bootstrap, secret, epoch, source } = bootstrap::discover(config)?;
+    start(&mut *bootstrap, Start { config, tuning, secret, epoch, source, deadline })
+}
+
+/// As [`init_with`], for ranks that can exchange bytes already, by MPI for example: no launcher is asked.
+///
+/// Only the ranks of the job may be reached through `bootstrap`: over it they agree on the secret that keeps others out.
+///
+/// # Errors
+///
+/// As [`init`], and those of `bootstrap`.
+pub fn init_over(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<Communicator> {
+    let deadline = Instant::now() + config.start_timeout;
+    let tuning = tuning(config)?;
+    let Agreement { secret, epoch } = bootstrap::given(bootstrap, config)?;
+    let secret = Some(secret);
+    start(bootstrap, Start { config, tuning, secret, epoch, source: "the program", deadline })
+}
+
+/// What ranks must agree on beyond the calls: which algorithm serves which size.
+fn tuning(config: &Config) -> Result<Tuning> {
+    let Some(text) = &config.tune else { return Ok(Tuning::default()) };
+    text.parse().map_err(|error| Error::Bootstrap(format!("GRADWIRE_TUNE: {error}").into()))
+}
+
+struct Start<'a> {
+    config: &'a Config,
+    tuning: Tuning,
+    secret: Option<JobSecret>,
+    epoch: [u8; 16],
+    source: &'static str,
+    deadline: Instant,
+}
+
+fn start(bootstrap: &mut dyn Bootstrap, start: Start<'_>) -> Result<Communicator> {
+    let Start { config, tuning, secret, epoch, source, deadline } = start;
     let (rank, size) = (bootstrap.rank(), bootstrap.size());
     let identity = Identity {
         rank,
         size,
         job: epoch.iter().map(|byte| format!("{byte:02x}")).collect(),
-        // What ranks must agree on beyond the calls: which algorithm serves which size.
         tuning: tuning.to_string(),
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         processors: processors(),
     };
     let key = secret.as_ref().map(|secret| *secret.as_bytes());
     let carriers = if size == 1 { Vec::new() } else { transports::open(config, key)? };
-    let wired = wire_up::connect(
-        &identity,
-        carriers,
-        &mut |bytes| gather(&mut *bootstrap, bytes, deadline),
-        deadline,
-    )?;
+    let wired =
+        wire_up::connect(&identity, carriers, &mut |bytes| bootstrap.all_gather(bytes, deadline), deadline)?;
     let paths: Vec<&str> = (0..size as u32).map(|process| wired.wires.name_of(process)).collect();
     let authenticated = secret.is_some();
     tracing::info!(
@@ -73,10 +98,6 @@ pub fn init_with(config: &Config) -> Result<Communicator> {
         crowded: wired.crowded,
     };
     Job::new(parts)?.world()
-}
-
-fn gather(bootstrap: &mut dyn Bootstrap, bytes: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>> {
-    bootstrap.all_gather(bytes, deadline)
 }
 
 /// The processors this process may run on, as bits.

@@ -3,6 +3,7 @@
 
 mod book;
 mod command;
+mod conformance;
 mod packages;
 mod session;
 mod tally;
@@ -29,6 +30,10 @@ enum Task {
     Test,
     /// Builds the book into target/book and checks it.
     Book,
+    /// Makes the same random calls through Gradwire and through an MPI library, and compares the results.
+    ///
+    /// The last line says how many calls were made, and in how many any rank saw a difference.
+    Conformance(conformance::Conformance),
     /// Prints a table of measurements.
     Bench {
         /// Which one, for example `wire` or `all-reduce`.
@@ -43,6 +48,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Test => return test::run_all(),
         Task::Book => book::build(),
+        Task::Conformance(conformance) => conformance.run(),
         Task::Bench { name, arguments } => bench(&name, &arguments),
     };
     match outcome {

@@ -31,12 +31,43 @@ const PACKAGES: [Package; 3] = [
     },
 ];
 
+/// What the comparison with Open MPI needs.
+const OPEN_MPI: [Package; 4] = [
+    Package { name: "openmpi-bin", probe: &["mpirun.openmpi", "--version"], tests: OF_OPEN_MPI },
+    Package { name: "libopenmpi-dev", probe: &["mpicc.openmpi", "--version"], tests: OF_OPEN_MPI },
+    Package { name: "libclang-dev", probe: LIBCLANG, tests: OF_OPEN_MPI },
+    Package { name: "clang", probe: &["clang", "--version"], tests: OF_OPEN_MPI },
+];
+const OF_OPEN_MPI: &str = "that calls give what Open MPI gives";
+
+/// What the comparison with MPICH needs.
+const MPICH: [Package; 4] = [
+    Package { name: "mpich", probe: &["mpiexec.hydra", "--version"], tests: OF_MPICH },
+    Package { name: "libmpich-dev", probe: &["mpicc.mpich", "-compile-info"], tests: OF_MPICH },
+    Package { name: "libclang-dev", probe: LIBCLANG, tests: OF_MPICH },
+    Package { name: "clang", probe: &["clang", "--version"], tests: OF_MPICH },
+];
+const OF_MPICH: &str = "that calls give what MPICH gives";
+
+const LIBCLANG: &[&str] =
+    &["sh", "-c", "ls /usr/lib/llvm-*/lib/libclang.so* /usr/lib/*/libclang-[0-9]*.so* | grep --quiet ."];
+
 /// Installs what is missing where that is possible, else says what is not tested.
 pub(crate) fn provide(session: &mut Session) -> Outcome {
+    install(session, &PACKAGES)
+}
+
+/// The same for the comparison with one MPI library: `openmpi` or `mpich`.
+pub(crate) fn provide_for_mpi(session: &mut Session, library: &str) -> Outcome {
+    install(session, if library == "mpich" { &MPICH } else { &OPEN_MPI })
+}
+
+fn install(session: &mut Session, packages: &[Package]) -> Outcome {
     let missing: Vec<&str> =
-        PACKAGES.iter().filter(|package| !package.is_there()).map(|package| package.name).collect();
+        packages.iter().filter(|package| !package.is_there()).map(|package| package.name).collect();
     if missing.is_empty() {
-        println!("all there: {}", PACKAGES.map(|package| package.name).join(", "));
+        let names: Vec<&str> = packages.iter().map(|package| package.name).collect();
+        println!("all there: {}", names.join(", "));
         return Ok(());
     }
     if can_install() {
@@ -44,7 +75,7 @@ pub(crate) fn provide(session: &mut Session) -> Outcome {
         let _ = run(&mut apt_get(&["update", "--quiet"]));
         let _ = run(apt_get(&["install", "--yes", "--quiet", "--no-install-recommends"]).args(&missing));
     }
-    for package in PACKAGES.iter().filter(|package| !package.is_there()) {
+    for package in packages.iter().filter(|package| !package.is_there()) {
         println!("missing: {}, to be installed by root: apt-get install {0}", package.name);
         session.not_tested.push(format!("{} (Debian package {} is missing)", package.tests, package.name));
     }

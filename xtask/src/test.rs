@@ -2,11 +2,12 @@
 
 use crate::book;
 use crate::command::{Outcome, cargo, command, root, run, run_to_failure};
+use crate::conformance;
 use crate::packages;
 use crate::session::{Session, Step};
 use std::process::{ExitCode, Stdio};
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step { name: "packages", run: packages::provide },
     Step { name: "formatting", run: formatting },
     Step { name: "lints", run: lints },
@@ -18,6 +19,7 @@ const STEPS: [Step; 11] = [
     Step { name: "documentation", run: documentation },
     Step { name: "book", run: |_| book::build() },
     Step { name: "digits", run: digits },
+    Step { name: "conformance to MPI", run: conformance::short },
 ];
 
 pub(crate) fn run_all() -> ExitCode {
@@ -26,7 +28,8 @@ pub(crate) fn run_all() -> ExitCode {
 
 fn formatting(_: &mut Session) -> Outcome {
     run(&mut cargo(["fmt", "--all", "--check"]))?;
-    run(&mut cargo(["fmt", "--manifest-path", "xtask/book/Cargo.toml", "--check"]))
+    run(&mut cargo(["fmt", "--manifest-path", "xtask/book/Cargo.toml", "--check"]))?;
+    run(&mut cargo(["fmt", "--manifest-path", "mpi/Cargo.toml", "--check"]))
 }
 
 /// With all features, and once as users get the library.

@@ -10,11 +10,10 @@ mod fd;
 mod message;
 mod session;
 
-use super::rendezvous::{Epoch, incarnation};
+use super::agreement::{Agreement, agree};
 use super::sources::Sighting;
 use super::{Bootstrap, Local, Placement};
 use crate::config::{MeetingAddress, address, setting};
-use crate::secret::random;
 use crate::{Error, JobSecret, Rank, Result};
 use session::Session;
 use std::sync::Arc;
@@ -74,7 +73,6 @@ pub(super) fn meet(
     join(session, contact.local, key, deadline, source)
 }
 
-/// Agrees with the other ranks on what an incarnation of the job has in common.
 fn join(
     session: Session,
     local: Option<Local>,
@@ -83,43 +81,8 @@ fn join(
     source: &'static str,
 ) -> Result<Placement> {
     let mut pmi = Pmi { session, local };
-    let epoch: Epoch = random()?;
-    let mut secret: [u8; 32] = random()?;
-    if let Some(key) = &key {
-        secret = key.proof(PROOF, &[&epoch]);
-    }
-    let mine = [&[u8::from(key.is_some())], &epoch[..], &secret].concat();
-    let theirs = pmi.all_gather(&mine, deadline)?;
-    let mut first = None;
-    for (rank, bytes) in theirs.iter().enumerate() {
-        let (has_key, epoch, secret) = split(bytes).ok_or_else(|| {
-            bootstrap(format!("rank {rank} sent something that this version does not understand"))
-        })?;
-        let same = match &key {
-            Some(key) => has_key && key.proves(secret, PROOF, &[epoch]),
-            None => !has_key,
-        };
-        if !same {
-            return Err(bootstrap(format!(
-                "rank {rank} does not have the same secret as rank {}: GRADWIRE_SECRET_FILE must be set for all \
-                 ranks, with the same content, or for none",
-                pmi.rank()
-            )));
-        }
-        first.get_or_insert((*epoch, *secret));
-    }
-    let (epoch, secret) = first.ok_or_else(|| bootstrap("the job has no rank".to_owned()))?;
-    let secret = match key {
-        Some(key) => incarnation(&key, &epoch),
-        None => JobSecret::from_bytes(secret),
-    };
+    let Agreement { secret, epoch } = agree(&mut pmi, key, deadline)?;
     Ok(Placement { bootstrap: Box::new(pmi), secret: Some(secret), epoch, source })
-}
-
-fn split(bytes: &[u8]) -> Option<(bool, &Epoch, &[u8; 32])> {
-    let (has_key, rest) = bytes.split_first()?;
-    let (epoch, rest) = rest.split_first_chunk()?;
-    Some((*has_key == 1, epoch, rest.try_into().ok()?))
 }
 
 /// A rank that reaches the others through its process manager.
@@ -166,7 +129,6 @@ fn bootstrap(reason: String) -> Error {
 
 static IS_USED: AtomicBool = AtomicBool::new(false);
 const FAREWELL: Duration = Duration::from_secs(1);
-const PROOF: &str = "pmi";
 
 #[cfg(test)]
 mod tests;
