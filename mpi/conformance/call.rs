@@ -22,6 +22,16 @@ pub(crate) enum Kind {
     Gather,
     AllGather,
     ReduceScatter,
+    /// Different ones at once that borrow their buffers.
+    MovesInScope,
+    Scatter,
+    AllToAll,
+    Scan,
+    ExclusiveScan,
+    GatherVarying,
+    ScatterVarying,
+    AllGatherVarying,
+    AllToAllVarying,
     /// Some messages from one rank to another.
     Messages,
     /// From each rank to the next, as each has received.
@@ -30,7 +40,7 @@ pub(crate) enum Kind {
     Split,
 }
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 23] = [
     Kind::Barrier,
     Kind::Broadcast,
     Kind::AllReduce,
@@ -42,6 +52,15 @@ const KINDS: [Kind; 14] = [
     Kind::Gather,
     Kind::AllGather,
     Kind::ReduceScatter,
+    Kind::MovesInScope,
+    Kind::Scatter,
+    Kind::AllToAll,
+    Kind::Scan,
+    Kind::ExclusiveScan,
+    Kind::GatherVarying,
+    Kind::ScatterVarying,
+    Kind::AllGatherVarying,
+    Kind::AllToAllVarying,
     Kind::Messages,
     Kind::Chain,
     Kind::Split,

@@ -4,6 +4,17 @@ use crate::call::Call;
 use crate::group::Group;
 use crate::value::Value;
 
+/// What went into a result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Contributions {
+    /// Which of several contributions.
+    pub(crate) nth: usize,
+    /// The results begin here.
+    pub(crate) offset: usize,
+    /// How many ranks contributed, from rank 0 on.
+    pub(crate) ranks: usize,
+}
+
 /// Looks at the results of one call on this rank.
 #[derive(Debug)]
 pub(crate) struct Comparison {
@@ -19,21 +30,21 @@ impl Comparison {
         self.within(ours, theirs, |_| 0.0);
     }
 
-    /// The results of a call that reduces the values all members have drawn, from the `offset`-th on.
+    /// The results of a call that reduces what members have drawn.
     pub(crate) fn reduced<T: Value>(
         &mut self,
         call: &Call,
         group: &Group,
-        nth: usize,
-        offset: usize,
+        Contributions { nth, offset, ranks }: Contributions,
         ours: &[T],
         theirs: &[T],
     ) {
+        let members = group.members.iter().take(ranks);
         let contributions: Vec<Vec<T>> =
-            group.members.iter().map(|member| values(call, *member, nth, offset + ours.len())).collect();
+            members.map(|member| values(call, *member, nth, offset + ours.len())).collect();
         let mut theirs = theirs.to_vec();
-        if group.size() == 1 && call.operation.is_logical() && !call.is_float() {
-            // MPI copies the contribution of an only rank, whatever the operation.
+        if ranks == 1 && call.operation.is_logical() && !call.is_float() {
+            // MPI copies an only contribution, whatever the operation.
             theirs.iter_mut().for_each(|value| *value = value.truth());
         }
         self.within(ours, &theirs, |index| {

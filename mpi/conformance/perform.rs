@@ -1,13 +1,16 @@
 //! Makes one call on both sides and compares what came out.
 
+mod messages;
+mod moves;
+mod reduces;
+mod varying;
+
 use crate::call::{Call, Kind, Type};
-use crate::compare::{Comparison, copy, values};
+use crate::compare::{Comparison, values};
 use crate::group::Group;
 use crate::reducing::{How, Reducing};
 use crate::value::Value;
 use gradwire::Result;
-use mpi::request::Request;
-use mpi::traits::*;
 
 /// Makes a call that all members make; what it makes of its kind is not a communicator.
 pub(crate) fn perform(call: &Call, group: &Group, comparison: &mut Comparison) -> Result<()> {
@@ -45,16 +48,25 @@ impl<'a, T: Value> Pair<'a, T> {
         match self.call.kind {
             Kind::Barrier => {
                 self.group.ours.barrier()?;
-                self.group.theirs.barrier();
+                mpi::traits::CommunicatorCollectives::barrier(&self.group.theirs);
                 Ok(())
             }
             Kind::Broadcast => self.broadcast(),
             Kind::AllReduce | Kind::AllReduceInto | Kind::AllReduceShared => self.all_reduce(),
             Kind::AllReducesInScope | Kind::AllReducesOwned => self.all_reduces(),
+            Kind::MovesInScope => self.moves_in_scope(),
             Kind::Reduce => self.reduce(),
             Kind::Gather => self.gather(),
             Kind::AllGather => self.all_gather(),
             Kind::ReduceScatter => self.reduce_scatter(),
+            Kind::Scatter => self.scatter(),
+            Kind::AllToAll => self.all_to_all(),
+            Kind::Scan => self.scan(),
+            Kind::ExclusiveScan => self.exclusive_scan(),
+            Kind::GatherVarying => self.gather_varying(),
+            Kind::ScatterVarying => self.scatter_varying(),
+            Kind::AllGatherVarying => self.all_gather_varying(),
+            Kind::AllToAllVarying => self.all_to_all_varying(),
             Kind::Messages => self.messages(),
             Kind::Chain => self.chain(),
             Kind::Split => Ok(()),
@@ -67,7 +79,21 @@ impl<'a, T: Value> Pair<'a, T> {
 
     /// Memory for results, the same on both sides and unlike any result.
     fn nothing(&self, blocks: usize) -> Vec<T> {
-        values(self.call, self.group.members[self.group.rank()], 99, self.call.count * blocks)
+        self.nth(99, self.call.count * blocks)
+    }
+
+    /// Values that go somewhere, a block for each rank.
+    fn blocks(&self, blocks: usize) -> Vec<T> {
+        self.nth(0, self.call.count * blocks)
+    }
+
+    /// So many values of this rank, or memory for results.
+    fn some(&self, count: usize) -> Vec<T> {
+        self.nth(50, count)
+    }
+
+    fn nth(&self, nth: usize, count: usize) -> Vec<T> {
+        values(self.call, self.group.members[self.group.rank()], nth, count)
     }
 
     fn reduce_ours(&self, how: How<'_, T>) -> Result<()> {
@@ -76,155 +102,5 @@ impl<'a, T: Value> Pair<'a, T> {
 
     fn theirs(&self) -> mpi::collective::SystemOperation {
         if self.call.is_float() { self.call.operation.of_floats() } else { self.call.operation }.theirs()
-    }
-
-    fn broadcast(&mut self) -> Result<()> {
-        let root = self.root();
-        let [mut ours, mut theirs] = [copy(&self.source), copy(&self.source)];
-        self.group.ours.broadcast(&mut ours, root)?;
-        self.group.theirs.process_at_rank(root as i32).broadcast_into(&mut theirs[..]);
-        self.comparison.moved(&ours, &theirs);
-        Ok(())
-    }
-
-    fn all_reduce(&mut self) -> Result<()> {
-        let [mut ours, mut theirs] = [copy(&self.source), self.nothing(1)];
-        match self.call.kind {
-            Kind::AllReduceInto => {
-                ours = self.nothing(1);
-                self.reduce_ours(How::Into(&self.source, &mut ours))?;
-            }
-            Kind::AllReduceShared => self.reduce_ours(How::Shared(&mut ours))?,
-            _ => self.reduce_ours(How::InPlace(&mut ours))?,
-        }
-        self.group.theirs.all_reduce_into(&self.source[..], &mut theirs[..], self.theirs());
-        self.comparison.reduced(self.call, self.group, 0, 0, &ours, &theirs);
-        Ok(())
-    }
-
-    fn all_reduces(&mut self) -> Result<()> {
-        let own = self.group.members[self.group.rank()];
-        let sources: Vec<Vec<T>> =
-            (0..self.call.several).map(|nth| values(self.call, own, nth, self.call.count)).collect();
-        let copies = || sources.iter().map(|source| copy(source)).collect::<Vec<_>>();
-        let [mut ours, mut theirs] = [copies(), copies()];
-        match self.call.kind {
-            Kind::AllReducesOwned => self.reduce_ours(How::Owned(&mut ours))?,
-            _ => self.reduce_ours(How::Scope(&mut ours))?,
-        }
-        let operation = self.theirs();
-        mpi::request::scope(|scope| {
-            let pairs = sources.iter().zip(&mut theirs);
-            let requests: Vec<_> = pairs
-                .map(|(source, result)| {
-                    self.group.theirs.immediate_all_reduce_into(
-                        scope,
-                        &source[..],
-                        &mut result[..],
-                        operation,
-                    )
-                })
-                .collect();
-            self.group.theirs.barrier();
-            requests.into_iter().rev().for_each(Request::wait_without_status);
-        });
-        for (nth, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
-            self.comparison.reduced(self.call, self.group, nth, 0, ours, theirs);
-        }
-        Ok(())
-    }
-
-    fn reduce(&mut self) -> Result<()> {
-        let root = self.root();
-        // Elsewhere nothing changes.
-        let [mut ours, mut theirs] = [copy(&self.source), copy(&self.source)];
-        self.reduce_ours(How::Root(&mut ours, root))?;
-        let process = self.group.theirs.process_at_rank(root as i32);
-        if self.group.rank() == root {
-            process.reduce_into_root(&self.source[..], &mut theirs[..], self.theirs());
-            self.comparison.reduced(self.call, self.group, 0, 0, &ours, &theirs);
-        } else {
-            process.reduce_into(&self.source[..], self.theirs());
-            self.comparison.moved(&ours, &theirs);
-        }
-        Ok(())
-    }
-
-    fn gather(&mut self) -> Result<()> {
-        let root = self.root();
-        let blocks = if self.group.rank() == root { self.group.size() } else { 0 };
-        let [mut ours, mut theirs] = [self.nothing(blocks), self.nothing(blocks)];
-        self.group.ours.gather_into(&self.source, &mut ours, root)?;
-        let process = self.group.theirs.process_at_rank(root as i32);
-        if self.group.rank() == root {
-            process.gather_into_root(&self.source[..], &mut theirs[..]);
-        } else {
-            process.gather_into(&self.source[..]);
-        }
-        self.comparison.moved(&ours, &theirs);
-        Ok(())
-    }
-
-    fn all_gather(&mut self) -> Result<()> {
-        let blocks = self.group.size();
-        let [mut ours, mut theirs] = [self.nothing(blocks), self.nothing(blocks)];
-        self.group.ours.all_gather_into(&self.source, &mut ours)?;
-        self.group.theirs.all_gather_into(&self.source[..], &mut theirs[..]);
-        self.comparison.moved(&ours, &theirs);
-        Ok(())
-    }
-
-    fn reduce_scatter(&mut self) -> Result<()> {
-        let [mut ours, mut theirs] = [self.nothing(1), self.nothing(1)];
-        self.reduce_ours(How::Scatter(&self.source, &mut ours))?;
-        self.group.theirs.reduce_scatter_block_into(&self.source[..], &mut theirs[..], self.theirs());
-        let offset = self.group.rank() * self.call.count;
-        self.comparison.reduced(self.call, self.group, 0, offset, &ours, &theirs);
-        Ok(())
-    }
-
-    /// Several messages with tags of their own, received in the order they are sent.
-    fn messages(&mut self) -> Result<()> {
-        let size = self.group.size();
-        let (from, to) = (self.root(), self.call.rank(1 + u64::from(self.call.chooses(0)), size));
-        for tag in (0..self.call.several as u32).filter(|_| from != to) {
-            if self.group.rank() == from {
-                self.group.ours.send(&self.source, to, tag)?;
-                self.group.theirs.process_at_rank(to as i32).send_with_tag(&self.source[..], tag as i32);
-            } else if self.group.rank() == to {
-                self.receive(from, tag)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn receive(&mut self, from: usize, tag: u32) -> Result<Vec<T>> {
-        let [mut ours, mut theirs] = [self.nothing(1), self.nothing(1)];
-        let source = if self.call.chooses(1) { gradwire::Source::Any } else { gradwire::Source::Rank(from) };
-        let received = self.group.ours.recv(&mut ours, source, tag)?;
-        let status =
-            self.group.theirs.process_at_rank(from as i32).receive_into_with_tag(&mut theirs[..], tag as i32);
-        let count = status.count(T::equivalent_datatype());
-        if (received.source as i32, received.count as i32) != (status.source_rank(), count) {
-            self.comparison.differs(format!(
-                "received {received:?} here and {count} values of {} in MPI",
-                status.source_rank()
-            ));
-        }
-        self.comparison.moved(&ours, &theirs);
-        Ok(theirs)
-    }
-
-    fn chain(&mut self) -> Result<()> {
-        let (rank, size) = (self.group.rank(), self.group.size());
-        let mut values = copy(&self.source);
-        if rank > 0 {
-            values = self.receive(rank - 1, 7)?;
-        }
-        if rank + 1 < size {
-            self.group.ours.send(&values, rank + 1, 7)?;
-            self.group.theirs.process_at_rank(rank as i32 + 1).send_with_tag(&values[..], 7);
-        }
-        Ok(())
     }
 }

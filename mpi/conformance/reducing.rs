@@ -19,7 +19,10 @@ pub(crate) enum How<'a, T> {
     /// The same with buffers that move.
     Owned(&'a mut [Vec<T>]),
     Root(&'a mut [T], Rank),
+    RootInto(&'a [T], &'a mut [T], Rank),
     Scatter(&'a [T], &'a mut [T]),
+    Scan(&'a mut [T]),
+    ExclusiveScan(&'a [T], &'a mut [T]),
 }
 
 impl<T: gradwire::Element> Reducing<'_, T> {
@@ -29,6 +32,13 @@ impl<T: gradwire::Element> Reducing<'_, T> {
             How::InPlace(values) => communicator.all_reduce(values, reduction),
             How::Into(source, destination) => communicator.all_reduce_into(source, destination, reduction),
             How::Root(values, root) => communicator.reduce(values, root, reduction),
+            How::RootInto(source, destination, root) => {
+                communicator.reduce_into(source, destination, root, reduction)
+            }
+            How::Scan(values) => communicator.scan(values, reduction),
+            How::ExclusiveScan(source, destination) => {
+                communicator.exclusive_scan_into(source, destination, reduction)
+            }
             How::Scatter(source, destination) => {
                 communicator.reduce_scatter_into(source, destination, reduction)
             }

@@ -112,3 +112,75 @@ fn processors() -> Vec<u64> {
     }
     words
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bootstrap::Local;
+    use crate::{Rank, Sum};
+    use std::sync::{Barrier, Mutex};
+
+    /// Ranks of one process: a board that all write to, then all read.
+    #[derive(Debug)]
+    struct Board {
+        places: Mutex<Vec<Vec<u8>>>,
+        barrier: Barrier,
+    }
+
+    #[derive(Debug)]
+    struct Reader<'a> {
+        board: &'a Board,
+        rank: Rank,
+        size: usize,
+    }
+
+    impl Bootstrap for Reader<'_> {
+        fn rank(&self) -> Rank {
+            self.rank
+        }
+
+        fn size(&self) -> usize {
+            self.size
+        }
+
+        fn local(&self) -> Option<Local> {
+            None
+        }
+
+        fn all_gather(&mut self, bytes: &[u8], _deadline: Instant) -> Result<Vec<Vec<u8>>> {
+            self.board.places.lock().unwrap()[self.rank] = bytes.to_vec();
+            self.board.barrier.wait();
+            let all = self.board.places.lock().unwrap().clone();
+            self.board.barrier.wait();
+            Ok(all)
+        }
+    }
+
+    /// What each of `ranks` makes of a board on which each believes in `size` ranks.
+    fn start<T: Send>(ranks: usize, size: usize, end: impl Fn(Result<Communicator>) -> T + Sync) -> Vec<T> {
+        let board = Board { places: Mutex::new(vec![Vec::new(); ranks]), barrier: Barrier::new(ranks) };
+        let rank = &|rank| end(init_over(&mut Reader { board: &board, rank, size }, &Config::default()));
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..ranks).map(|number| scope.spawn(move || rank(number))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn ranks_that_can_exchange_bytes_need_no_launcher() {
+        let sums = start(3, 3, |communicator| {
+            let communicator = communicator.unwrap();
+            let mut values = [communicator.rank() as u64 + 1, 10];
+            communicator.all_reduce(&mut values, Sum).unwrap();
+            values
+        });
+        assert_eq!(sums, [[6, 30]; 3]);
+    }
+
+    #[test]
+    fn a_channel_that_says_two_things_is_refused() {
+        for error in start(2, 3, |outcome| outcome.unwrap_err().to_string()) {
+            assert!(error.contains("2 ranks answered rank"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Messages between two ranks.
+
+use super::Pair;
+use crate::compare::copy;
+use crate::value::Value;
+use gradwire::Result;
+use mpi::traits::*;
+
+impl<T: Value> Pair<'_, T> {
+    /// Several messages with tags of their own, received in the order they are sent.
+    pub(super) fn messages(&mut self) -> Result<()> {
+        let size = self.group.size();
+        let (from, to) = (self.root(), self.call.rank(1 + u64::from(self.call.chooses(0)), size));
+        for tag in (0..self.call.several as u32).filter(|_| from != to) {
+            if self.group.rank() == from {
+                self.group.ours.send(&self.source, to, tag)?;
+                self.group.theirs.process_at_rank(to as i32).send_with_tag(&self.source[..], tag as i32);
+            } else if self.group.rank() == to {
+                self.receive(from, tag)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, from: usize, tag: u32) -> Result<Vec<T>> {
+        let [mut ours, mut theirs] = [self.nothing(1), self.nothing(1)];
+        let source = if self.call.chooses(1) { gradwire::Source::Any } else { gradwire::Source::Rank(from) };
+        let received = self.group.ours.recv(&mut ours, source, tag)?;
+        let status =
+            self.group.theirs.process_at_rank(from as i32).receive_into_with_tag(&mut theirs[..], tag as i32);
+        let count = status.count(T::equivalent_datatype());
+        if (received.source as i32, received.count as i32) != (status.source_rank(), count) {
+            self.comparison.differs(format!(
+                "received {received:?} here and {count} values of {} in MPI",
+                status.source_rank()
+            ));
+        }
+        self.comparison.moved(&ours, &theirs);
+        Ok(theirs)
+    }
+
+    pub(super) fn chain(&mut self) -> Result<()> {
+        let (rank, size) = (self.group.rank(), self.group.size());
+        let mut values = copy(&self.source);
+        if rank > 0 {
+            values = self.receive(rank - 1, 7)?;
+        }
+        if rank + 1 < size {
+            self.group.ours.send(&values, rank + 1, 7)?;
+            self.group.theirs.process_at_rank(rank as i32 + 1).send_with_tag(&values[..], 7);
+        }
+        Ok(())
+    }
+}
