@@ -104,6 +104,8 @@ pub(crate) struct Call {
     pub(crate) count: usize,
     /// How many at once.
     pub(crate) several: usize,
+    /// The first of eight tags that no other call uses: a rank may be calls ahead of one that receives from any.
+    pub(crate) tag: u32,
     /// Which communicator.
     pub(crate) slot: usize,
     /// Chooses what depends on the size of the communicator.
@@ -124,6 +126,7 @@ impl Call {
             domain: Domain::of(library, datatype, operation),
             count: count(&mut random),
             several: random.usize(1..=4),
+            tag: (index % 1_000_000) as u32 * 8,
             slot: random.usize(..slots),
             choice: random.u64(..),
             seed: random.u64(..),

@@ -14,6 +14,8 @@ pub(crate) enum Failure {
     Ended(String, ExitStatus),
     /// A command succeeded that should have failed.
     Undetected(String),
+    /// What a comparison said last.
+    Differing(String),
     /// Something that is needed is not there.
     Impossible(String),
     /// What is wrong in the book.
@@ -26,6 +28,7 @@ impl fmt::Display for Failure {
             Self::NotStarted(command, error) => write!(f, "cannot be started: {error}: {command}"),
             Self::Ended(command, status) => write!(f, "ended with {status}: {command}"),
             Self::Undetected(command) => write!(f, "should have failed, but did not: {command}"),
+            Self::Differing(verdict) => write!(f, "results differ: {verdict}"),
             Self::Impossible(missing) => write!(f, "cannot be done: {missing}"),
             Self::Book(mistakes) => write!(f, "the book: {}", mistakes.join("\nthe book: ")),
         }

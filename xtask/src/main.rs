@@ -10,7 +10,7 @@ mod tally;
 mod test;
 
 use clap::{Parser, Subcommand};
-use command::{Outcome, cargo, run};
+use command::{Failure, Outcome, cargo, run};
 use std::process::ExitCode;
 
 /// Project tasks.
@@ -53,6 +53,8 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
+        // The verdict was the last line.
+        Err(Failure::Differing(_)) => ExitCode::FAILURE,
         Err(failure) => {
             eprintln!("{failure}");
             ExitCode::FAILURE

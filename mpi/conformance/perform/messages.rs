@@ -11,7 +11,7 @@ impl<T: Value> Pair<'_, T> {
     pub(super) fn messages(&mut self) -> Result<()> {
         let size = self.group.size();
         let (from, to) = (self.root(), self.call.rank(1 + u64::from(self.call.chooses(0)), size));
-        for tag in (0..self.call.several as u32).filter(|_| from != to) {
+        for tag in (self.call.tag..).take(self.call.several).filter(|_| from != to) {
             if self.group.rank() == from {
                 self.group.ours.send(&self.source, to, tag)?;
                 self.group.theirs.process_at_rank(to as i32).send_with_tag(&self.source[..], tag as i32);
@@ -43,11 +43,14 @@ impl<T: Value> Pair<'_, T> {
         let (rank, size) = (self.group.rank(), self.group.size());
         let mut values = copy(&self.source);
         if rank > 0 {
-            values = self.receive(rank - 1, 7)?;
+            values = self.receive(rank - 1, self.call.tag)?;
         }
         if rank + 1 < size {
-            self.group.ours.send(&values, rank + 1, 7)?;
-            self.group.theirs.process_at_rank(rank as i32 + 1).send_with_tag(&values[..], 7);
+            self.group.ours.send(&values, rank + 1, self.call.tag)?;
+            self.group
+                .theirs
+                .process_at_rank(rank as i32 + 1)
+                .send_with_tag(&values[..], self.call.tag as i32);
         }
         Ok(())
     }
