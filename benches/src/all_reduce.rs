@@ -4,14 +4,13 @@
 //! maximum over the ranks, each call begins at a barrier, and the buffers hold zeros while times are taken, so
 //! that sums neither overflow nor become subnormal; whether results are right is checked before with other values.
 
-mod peer;
 mod rank;
-mod table;
 
+use crate::openmpi;
+use crate::ranks::{self, parse_sizes};
+use crate::table::{self, Row};
 use clap::Args;
-use gradwire::launch::{Launcher, OnFailure, Output};
 use std::io;
-use table::Row;
 
 /// What to measure.
 #[derive(Args, Clone, Debug)]
@@ -45,15 +44,17 @@ pub struct Options {
 ///
 /// When ranks cannot be started, fail, or the sizes make no sense.
 pub fn run(options: &Options) -> io::Result<()> {
-    let sizes = options.sizes.iter().map(|text| parse_size(text)).collect::<io::Result<Vec<usize>>>()?;
+    let sizes = parse_sizes(&options.sizes)?;
     if let Some(transport) = &options.rank_of {
         return rank::run(transport, &sizes);
     }
-    let peer = if options.peers.contains("openmpi") { peer::prepare()? } else { None };
+    let peer = if options.peers.contains("openmpi") { openmpi::prepare("all_reduce")? } else { None };
     let mut rows: Vec<Row> = Vec::new();
     for _ in 0..options.series.max(1) {
         for transport in &options.transport {
-            ours(options, transport)?.into_iter().for_each(|row| table::keep_best(&mut rows, row));
+            ranks::run("all-reduce", transport, options.ranks, &options.sizes)?
+                .into_iter()
+                .for_each(|row| table::keep_best(&mut rows, row));
             if let Some(peer) = &peer {
                 peer.run(transport, options.ranks, &sizes)?
                     .into_iter()
@@ -63,42 +64,4 @@ pub fn run(options: &Options) -> io::Result<()> {
     }
     table::print(&rows, options.csv);
     Ok(())
-}
-
-fn ours(options: &Options, transport: &str) -> io::Result<Vec<Row>> {
-    let results = tempfile(transport);
-    let program = std::env::current_exe()?;
-    let report = Launcher::new(program)
-        .arguments(["all-reduce", "--rank-of", transport, "--sizes", &options.sizes.join(",")])
-        .ranks(options.ranks)
-        .variable("GRADWIRE_TRANSPORT", transport)
-        .variable(rank::RESULTS, &results)
-        .on_failure(OnFailure::Stop)
-        .output(Output::Inherited)
-        .run()
-        .map_err(io::Error::other)?;
-    if report.exit_code() != 0 {
-        return Err(io::Error::other(report.to_string()));
-    }
-    let text = std::fs::read_to_string(&results)?;
-    std::fs::remove_file(&results)?;
-    text.lines().map(Row::parse).collect()
-}
-
-fn tempfile(transport: &str) -> std::path::PathBuf {
-    std::env::temp_dir().join(format!("gradwire-bench-{}-{transport}.csv", std::process::id()))
-}
-
-/// `8`, `64k`, `4M`.
-fn parse_size(text: &str) -> io::Result<usize> {
-    let (digits, unit) = match text.strip_suffix(['k', 'K']) {
-        Some(digits) => (digits, 1 << 10),
-        None => text.strip_suffix('M').map_or((text, 1), |digits| (digits, 1 << 20)),
-    };
-    let size: usize =
-        digits.parse().map_err(|_| io::Error::other(format!("{text} is no size: write 8, 64k or 4M")))?;
-    if size == 0 || !(size * unit).is_multiple_of(size_of::<f32>()) {
-        return Err(io::Error::other(format!("{text} is no multiple of 4 bytes above 0")));
-    }
-    Ok(size * unit)
 }

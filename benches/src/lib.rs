@@ -5,4 +5,8 @@
 pub mod all_reduce;
 mod counting;
 pub mod kernels;
+mod openmpi;
+pub mod p2p;
+mod ranks;
+mod table;
 pub mod wire;

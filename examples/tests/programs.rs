@@ -72,6 +72,15 @@ fn collectives() {
 }
 
 #[test]
+fn messages() {
+    for (rank, output) in start(env!("CARGO_BIN_EXE_messages"), 3, &[]).iter().enumerate() {
+        let (first, rest) = (format!("rank {rank} has {} at its border\n", (rank + 2) % 3), printed(output));
+        let last = if rank == 0 { "3 lines were reported\n" } else { "" };
+        assert_eq!(rest, first + last);
+    }
+}
+
+#[test]
 fn deriving_gradient() {
     printed(&Command::new(env!("CARGO_BIN_EXE_deriving_gradient")).output().unwrap());
 }

@@ -1,16 +1,14 @@
 //! One of our ranks.
 
-use super::table::{Row, Times};
+use crate::ranks;
+use crate::table::{Row, Times};
 use gradwire::{Communicator, Max, Sum};
-use std::io::{self, Write};
+use std::io;
 use std::time::Instant;
-
-/// Names the file that rank 0 writes its rows to.
-pub(super) const RESULTS: &str = "GRADWIRE_BENCH_RESULTS";
 
 pub(super) fn run(transport: &str, sizes: &[usize]) -> io::Result<()> {
     let comm = gradwire::init().map_err(io::Error::other)?;
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for &bytes in sizes {
         let count = bytes / size_of::<f32>();
         let mut private = vec![0.0; count];
@@ -19,13 +17,7 @@ pub(super) fn run(transport: &str, sizes: &[usize]) -> io::Result<()> {
         let mut allocated = comm.allocate::<f32>(count).map_err(io::Error::other)?;
         measure(&comm, transport, "allocated", &mut allocated, &mut rows).map_err(io::Error::other)?;
     }
-    if comm.rank() == 0 {
-        let path =
-            std::env::var_os(RESULTS).ok_or_else(|| io::Error::other(format!("{RESULTS} is not set")))?;
-        let mut file = std::fs::File::create(path)?;
-        rows.iter().try_for_each(|row: &Row| writeln!(file, "{}", row.csv()))?;
-    }
-    Ok(())
+    if comm.rank() == 0 { ranks::report(&rows) } else { Ok(()) }
 }
 
 fn measure(
@@ -57,6 +49,7 @@ fn measure(
             version: env!("CARGO_PKG_VERSION").to_owned(),
             transport: transport.to_owned(),
             ranks: comm.size(),
+            op: "sum".to_owned(),
             bytes: size_of_val(values),
             buffers: buffers.to_owned(),
             state: if dirty { "dirty" } else { "hot" }.to_owned(),

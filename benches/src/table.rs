@@ -4,7 +4,7 @@ use std::io;
 
 /// Microseconds of a call, the slowest rank's.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
+pub(crate) struct Times {
     median: f64,
     min: f64,
     p99: f64,
@@ -12,7 +12,7 @@ pub(super) struct Times {
 
 impl Times {
     /// Of at least one call.
-    pub(super) fn of(mut all: Vec<f64>) -> Self {
+    pub(crate) fn of(mut all: Vec<f64>) -> Self {
         all.sort_by(f64::total_cmp);
         let at = |index: usize| all.get(index).copied().unwrap_or(f64::NAN);
         Self { median: at(all.len() / 2), min: at(0), p99: at(all.len().saturating_sub(1 + all.len() / 100)) }
@@ -21,33 +21,34 @@ impl Times {
 
 /// One measurement.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub(super) peer: String,
-    pub(super) version: String,
-    pub(super) transport: String,
-    pub(super) ranks: usize,
-    pub(super) bytes: usize,
-    pub(super) buffers: String,
-    pub(super) state: String,
-    pub(super) times: Times,
-    pub(super) wrong: u64,
+pub(crate) struct Row {
+    pub(crate) peer: String,
+    pub(crate) version: String,
+    pub(crate) transport: String,
+    pub(crate) ranks: usize,
+    pub(crate) op: String,
+    pub(crate) bytes: usize,
+    pub(crate) buffers: String,
+    pub(crate) state: String,
+    pub(crate) times: Times,
+    pub(crate) wrong: u64,
 }
 
 const COLUMNS: &str = "peer,version,transport,ranks,op,bytes,buffers,state,median_us,min_us,p99_us,wrong";
 
 impl Row {
-    pub(super) fn csv(&self) -> String {
-        let Self { peer, version, transport, ranks, bytes, buffers, state, times, wrong } = self;
+    pub(crate) fn csv(&self) -> String {
+        let Self { peer, version, transport, ranks, op, bytes, buffers, state, times, wrong } = self;
         let Times { median, min, p99 } = times;
         format!(
-            "{peer},{version},{transport},{ranks},sum,{bytes},{buffers},{state},{median:.3},{min:.3},{p99:.3},{wrong}"
+            "{peer},{version},{transport},{ranks},{op},{bytes},{buffers},{state},{median:.3},{min:.3},{p99:.3},{wrong}"
         )
     }
 
-    pub(super) fn parse(line: &str) -> io::Result<Self> {
+    pub(crate) fn parse(line: &str) -> io::Result<Self> {
         let bad = || io::Error::other(format!("not a row of the bench: {line}"));
         let fields: Vec<&str> = line.split(',').collect();
-        let &[peer, version, transport, ranks, _, bytes, buffers, state, median, min, p99, wrong] =
+        let &[peer, version, transport, ranks, op, bytes, buffers, state, median, min, p99, wrong] =
             &fields[..]
         else {
             return Err(bad());
@@ -58,6 +59,7 @@ impl Row {
             version: version.to_owned(),
             transport: transport.to_owned(),
             ranks: ranks.parse().map_err(|_| bad())?,
+            op: op.to_owned(),
             bytes: bytes.parse().map_err(|_| bad())?,
             buffers: buffers.to_owned(),
             state: state.to_owned(),
@@ -67,13 +69,13 @@ impl Row {
     }
 
     fn is_like(&self, other: &Self) -> bool {
-        (&self.peer, &self.transport, self.bytes, &self.buffers, &self.state)
-            == (&other.peer, &other.transport, other.bytes, &other.buffers, &other.state)
+        (&self.peer, &self.transport, &self.op, self.bytes, &self.buffers, &self.state)
+            == (&other.peer, &other.transport, &other.op, other.bytes, &other.buffers, &other.state)
     }
 }
 
 /// Of the series of a row, the one with the lowest median.
-pub(super) fn keep_best(rows: &mut Vec<Row>, row: Row) {
+pub(crate) fn keep_best(rows: &mut Vec<Row>, row: Row) {
     match rows.iter_mut().find(|other| other.is_like(&row)) {
         Some(other) if other.times.median <= row.times.median => other.wrong = other.wrong.max(row.wrong),
         Some(other) => *other = Row { wrong: other.wrong.max(row.wrong), ..row },
@@ -81,15 +83,16 @@ pub(super) fn keep_best(rows: &mut Vec<Row>, row: Row) {
     }
 }
 
-pub(super) fn print(rows: &[Row], csv: bool) {
+pub(crate) fn print(rows: &[Row], csv: bool) {
     if csv {
         println!("{COLUMNS}");
         return rows.iter().for_each(|row| println!("{}", row.csv()));
     }
     println!(
-        "{:9} {:5} {:>10} {:9} {:5} {:>11} {:>11} {:>11} {:>8} {:>8} {:>7} {:>6}",
+        "{:9} {:5} {:9} {:>10} {:9} {:5} {:>11} {:>11} {:>11} {:>8} {:>8} {:>7} {:>6}",
         "peer",
         "over",
+        "op",
         "bytes",
         "buffers",
         "state",
@@ -107,15 +110,17 @@ pub(super) fn print(rows: &[Row], csv: bool) {
         let bus = algorithm * 2.0 * (row.ranks as f64 - 1.0) / row.ranks as f64;
         let peer = rows.iter().find(|other| {
             other.peer != "gradwire"
-                && (&other.transport, other.bytes, &other.state) == (&row.transport, row.bytes, &row.state)
+                && (&other.transport, &other.op, other.bytes, &other.state)
+                    == (&row.transport, &row.op, row.bytes, &row.state)
         });
         let ratio = peer
             .filter(|_| row.peer == "gradwire")
             .map_or(String::new(), |peer| format!("{:.2}", row.times.median / peer.times.median));
         println!(
-            "{:9} {:5} {:>10} {:9} {:5} {:>11.2} {:>11.2} {:>11.2} {:>8.3} {:>8.3} {:>7} {:>6}",
+            "{:9} {:5} {:9} {:>10} {:9} {:5} {:>11.2} {:>11.2} {:>11.2} {:>8.3} {:>8.3} {:>7} {:>6}",
             row.peer,
             row.transport,
+            row.op,
             row.bytes,
             row.buffers,
             row.state,

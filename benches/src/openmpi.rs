@@ -1,33 +1,33 @@
 //! Open MPI, where it is installed: a small C program, compiled here and started by its own launcher.
 
-use super::table::Row;
+use crate::table::Row;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/all_reduce.c");
-
 /// The compiled peer.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(crate) struct Peer {
     program: PathBuf,
     version: String,
 }
 
-/// Compiles the peer; `None`, and a line that says so, where there is no Open MPI.
-pub(super) fn prepare() -> io::Result<Option<Peer>> {
+/// Compiles the peer of a bench, `peers/NAME.c`; `None`, and a line that says so, where there is no Open MPI.
+pub(crate) fn prepare(name: &str) -> io::Result<Option<Peer>> {
     let Some(version) = version() else {
         eprintln!(
             "openmpi is skipped: mpirun.openmpi or mpicc.openmpi is missing (Debian: openmpi-bin libopenmpi-dev)"
         );
         return Ok(None);
     };
-    let program = Path::new(SOURCE).with_file_name("../../target/peer-all-reduce-openmpi");
-    let status = Command::new("mpicc.openmpi").args(["-O2", "-o"]).arg(&program).arg(SOURCE).status();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = folder.join("peers").join(name).with_extension("c");
+    let program = folder.join("../target").join(format!("peer-{name}-openmpi"));
+    let status = Command::new("mpicc.openmpi").args(["-O2", "-o"]).arg(&program).arg(&source).status();
     match status {
         Ok(status) if status.success() => Ok(Some(Peer { program, version })),
         _ => {
-            eprintln!("openmpi is skipped: mpicc.openmpi does not compile {SOURCE}");
+            eprintln!("openmpi is skipped: mpicc.openmpi does not compile {}", source.display());
             Ok(None)
         }
     }
@@ -41,7 +41,7 @@ fn version() -> Option<String> {
 
 impl Peer {
     /// One series.
-    pub(super) fn run(&self, transport: &str, ranks: usize, sizes: &[usize]) -> io::Result<Vec<Row>> {
+    pub(crate) fn run(&self, transport: &str, ranks: usize, sizes: &[usize]) -> io::Result<Vec<Row>> {
         let mut command = Command::new("mpirun.openmpi");
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command.args(["--oversubscribe", "-n"]).arg(ranks.to_string());
