@@ -81,6 +81,13 @@ fn messages() {
 }
 
 #[test]
+fn requests() {
+    for (rank, output) in start(env!("CARGO_BIN_EXE_requests"), 3, &[]).iter().enumerate() {
+        assert_eq!(printed(output), format!("rank {rank} of 3: all as it should be\n"));
+    }
+}
+
+#[test]
 fn deriving_gradient() {
     printed(&Command::new(env!("CARGO_BIN_EXE_deriving_gradient")).output().unwrap());
 }
