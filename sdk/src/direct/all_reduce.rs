@@ -35,7 +35,7 @@ impl Group {
         let Memory { span: source_span, .. } = source;
         if source_span.len() <= INLINE {
             self.exchange(call, &pack(source_span), environment)?;
-            self.fold_lines(0..source_span.len(), destination, fold);
+            self.fold_lines(self.boards.size(), 0..source_span.len(), destination, fold);
             return Ok(());
         }
         let everything = self.boards.size() == 2 || source_span.len() * self.boards.size() <= EVERYTHING;
@@ -69,11 +69,17 @@ impl Group {
         result
     }
 
-    /// Folds part `range` of the payloads of all lines.
-    pub(super) fn fold_lines(&mut self, range: Range<usize>, destination: Span, fold: Fold<'_>) {
+    /// Folds part `range` of the payloads of the first ranks' lines.
+    pub(super) fn fold_lines(
+        &mut self,
+        ranks: usize,
+        range: Range<usize>,
+        destination: Span,
+        fold: Fold<'_>,
+    ) {
         let words = range.end.div_ceil(size_of::<u64>());
         self.spans.clear();
-        for (payload, board) in self.lines.iter_mut().zip(self.boards.all()) {
+        for (payload, board) in self.lines.iter_mut().zip(self.boards.all()).take(ranks) {
             board.read_payload(self.exchanges, &mut payload[..words]);
             self.spans.push(part(line_span(payload), range.clone()));
         }

@@ -3,8 +3,8 @@
 use super::all_reduce::{first_of, line_span, pack, part};
 use super::board::{Boards, INLINE, Payload};
 use super::condition::Of;
-use super::rounds::{Cut, Flow};
-use super::{Environment, Failure, Group, Memory};
+use super::rounds::{Cut, Flow, clip};
+use super::{Environment, Failure, Group, Memory, Places};
 use crate::Rank;
 use crate::buffer::Span;
 use gradwire_schema::CallSignature;
@@ -49,8 +49,8 @@ impl Group {
         self.flow(&flow, &opening, &mut stage, &mut consume, environment)
     }
 
-    /// Gives everyone the sources of all ranks, in rank order. The source may lie in the destination, in its own place;
-    /// else they do not overlap. The destination is `size` times as long as the source.
+    /// Gives everyone the sources of all ranks, each in its place. The source may lie in the destination, in its own place;
+    /// else they do not overlap.
     ///
     /// # Errors
     ///
@@ -60,12 +60,13 @@ impl Group {
         call: &CallSignature,
         source: Memory,
         destination: Span,
+        places: &Places<'_>,
         environment: &mut E,
     ) -> Result<(), Failure<E::Error>> {
-        self.collect(call, source, Some(destination), Of::All, environment)
+        self.collect(call, source, Some(destination), places, Of::All, environment)
     }
 
-    /// Gives `root` the sources of all ranks, in rank order; elsewhere there is no destination.
+    /// Gives `root` the sources of all ranks, each in its place; elsewhere there is no destination.
     ///
     /// # Errors
     ///
@@ -75,11 +76,12 @@ impl Group {
         call: &CallSignature,
         source: Memory,
         destination: Option<Span>,
+        places: &Places<'_>,
         root: Rank,
         environment: &mut E,
     ) -> Result<(), Failure<E::Error>> {
         let destination = destination.filter(|_| self.boards.rank() == root);
-        self.collect(call, source, destination, Of::Only(root), environment)
+        self.collect(call, source, destination, places, Of::Only(root), environment)
     }
 
     fn collect<E: Environment>(
@@ -87,14 +89,14 @@ impl Group {
         call: &CallSignature,
         source: Memory,
         destination: Option<Span>,
+        places: &Places<'_>,
         consumers: Of,
         environment: &mut E,
     ) -> Result<(), Failure<E::Error>> {
         let span = source.span;
-        let len = span.len();
         let rank = self.boards.rank();
-        let block = |destination: Span, rank: Rank| part(destination, rank * len..(rank + 1) * len);
-        if len <= INLINE {
+        let block = |destination: Span, rank: Rank| part(destination, (places.block)(rank));
+        if places.longest <= INLINE {
             self.exchange(call, &pack(span), environment)?;
             if let Some(destination) = destination {
                 for (rank, board) in self.boards.all().iter().enumerate() {
@@ -105,9 +107,10 @@ impl Group {
         }
         // Where only one collects, it need not stage for itself.
         let stagers = if let Of::Only(root) = consumers { Of::AllBut(root) } else { Of::All };
-        let cut = Cut::new(len, 1, 1);
+        let cut = Cut::new(places.longest, 1, 1);
         let flow = Flow { rounds: cut.rounds(), stagers, consumers };
-        let mut stage = |round: usize, slot: Span| slot.copy_from(part(span, cut.range(round)));
+        let mut stage =
+            |round: usize, slot: Span| slot.copy_from(part(span, clip(cut.range(round), span.len())));
         let share = self.share(&source);
         let opening = self.open(call, share, &flow, &mut stage, environment)?;
         if let Some(destination) = destination {
@@ -116,17 +119,18 @@ impl Group {
         if opening.is_shared {
             if let Some(destination) = destination {
                 for other in (0..self.boards.size()).filter(|other| *other != rank) {
-                    block(destination, other).copy_from(self.map(other, len, environment)?);
+                    let block = block(destination, other);
+                    block.copy_from(self.map(other, block.len(), environment)?);
                 }
             }
             return self.end_call(call, environment);
         }
         let mut consume = |boards: &Boards, round: u64, index: usize| {
-            let range = cut.range(index);
             let Some(destination) = destination else { return };
             for (other, board) in boards.others() {
-                let slot = first_of(board.slot(round), range.len());
-                part(block(destination, other), range.clone()).copy_from(slot);
+                let block = block(destination, other);
+                let piece = part(block, clip(cut.range(index), block.len()));
+                piece.copy_from(first_of(board.slot(round), piece.len()));
             }
         };
         self.flow(&flow, &opening, &mut stage, &mut consume, environment)

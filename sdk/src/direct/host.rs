@@ -1,7 +1,8 @@
 //! The executor inside of its process: how a communicator's members come to share boards, and how they wait.
 
 use super::{
-    BOARD_LEN, Condition, Environment, Failure, Fold, Group, Memory, Patience as Pace, Share, Waited,
+    BOARD_LEN, Condition, Environment, Failure, Fold, Group, Memory, Pairs, Patience as Pace, Places, Share,
+    Waited,
 };
 use crate::buffer::{Reducer, Span};
 use crate::communicator::{Communicator, mismatch};
@@ -201,11 +202,7 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// Whether the executor knows how to carry it out in a group of `size` ranks.
     fn is_served(&self, size: usize) -> bool {
-        let served = !matches!(
-            self.shape.collective,
-            Collective::Scatter | Collective::AllToAll | Collective::Scan | Collective::ExclusiveScan
-        );
-        served && self.shape.blocks.is_none() && self.shape.element_size <= Group::largest_element(size)
+        self.shape.element_size <= Group::largest_element(size)
     }
 
     fn run(
@@ -220,24 +217,36 @@ impl Call<'_> {
         let bug = || Failure::Environment(Error::Bug("a collective that contradicts its shape".into()));
         let fold =
             || reducer.map(|reducer| Fold { reducer, element_size: shape.element_size }).ok_or_else(bug);
-        let block = || {
+        let input = || {
             let own = shape.byte_range(&shape.input(rank));
             let share = memory.share.map(|share| Share { offset: share.offset + own.start, ..share });
             span.part(own).map(|span| Memory { span, share }).ok_or_else(bug)
         };
+        let result = || span.part(shape.byte_range(&shape.result(rank))).ok_or_else(bug);
+        let block = |rank: Rank| shape.byte_range(&shape.block(rank));
+        let places = Places { block: &block, longest: shape.longest_block() };
         match shape.collective {
             Collective::AllReduce => group.all_reduce(call, memory, span, fold()?, surroundings),
             Collective::Broadcast => group.broadcast(call, memory, root, surroundings),
-            Collective::AllGather => group.all_gather(call, block()?, span, surroundings),
-            Collective::Gather => group.gather(call, block()?, Some(span), root, surroundings),
+            Collective::AllGather => group.all_gather(call, input()?, span, &places, surroundings),
+            Collective::Gather => group.gather(call, input()?, Some(span), &places, root, surroundings),
             Collective::Reduce => group.reduce(call, memory, Some(span), root, fold()?, surroundings),
             Collective::ReduceScatter => {
-                let part = span.part(shape.byte_range(&shape.result(rank))).ok_or_else(bug)?;
-                group.reduce_scatter(call, memory, part, fold()?, surroundings)
+                group.reduce_scatter(call, memory, result()?, &places, fold()?, surroundings)
             }
-            Collective::Scatter | Collective::AllToAll | Collective::Scan | Collective::ExclusiveScan => {
-                Err(bug())
+            Collective::Scatter => group.scatter(call, memory, block(rank), root, surroundings),
+            Collective::AllToAll => {
+                let sent = |from: Rank, to: Rank| shape.byte_range(&shape.outgoing(from, to));
+                let start = shape.byte_range(&shape.result(rank)).start;
+                let received = |from: Rank| {
+                    let block = shape.byte_range(&shape.incoming(rank, from));
+                    block.start - start..block.end - start
+                };
+                let pairs = Pairs { sent: &sent, received: &received, longest: places.longest };
+                group.all_to_all(call, input()?, result()?, &pairs, surroundings)
             }
+            Collective::Scan => group.scan(call, span, rank + 1, fold()?, surroundings),
+            Collective::ExclusiveScan => group.scan(call, span, rank, fold()?, surroundings),
         }
     }
 }

@@ -24,6 +24,8 @@ mod host;
 mod imports;
 mod reduces;
 mod rounds;
+mod scans;
+mod scatters;
 #[cfg(all(test, feature = "shm"))]
 mod tests;
 
@@ -108,6 +110,24 @@ pub(crate) struct Share {
     pub(crate) key: RegionKey,
     /// First byte inside the region.
     pub(crate) offset: usize,
+}
+
+/// Where the blocks of the ranks lie in a vector.
+pub(crate) struct Places<'a> {
+    /// The bytes of a rank.
+    pub(crate) block: &'a dyn Fn(Rank) -> std::ops::Range<usize>,
+    /// Bytes of the longest block.
+    pub(crate) longest: usize,
+}
+
+/// Where the blocks lie that ranks have for each other.
+pub(crate) struct Pairs<'a> {
+    /// The bytes that one rank has for another, in its source.
+    pub(crate) sent: &'a dyn Fn(Rank, Rank) -> std::ops::Range<usize>,
+    /// Where those of a rank for this one go, in the destination.
+    pub(crate) received: &'a dyn Fn(Rank) -> std::ops::Range<usize>,
+    /// Bytes of the longest block of any two.
+    pub(crate) longest: usize,
 }
 
 /// A reduction and the size of its elements in bytes.

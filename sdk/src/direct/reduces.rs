@@ -3,8 +3,8 @@
 use super::all_reduce::{bytes_of, first_of, pack, part};
 use super::board::{Boards, INLINE};
 use super::condition::Of;
-use super::rounds::{Cut, Flow};
-use super::{Environment, Failure, Fold, Group, Memory};
+use super::rounds::{Cut, Flow, clip};
+use super::{Environment, Failure, Fold, Group, Memory, Places};
 use crate::Rank;
 use crate::buffer::Span;
 use gradwire_schema::CallSignature;
@@ -31,7 +31,7 @@ impl Group {
         if span.len() <= INLINE {
             self.exchange(call, &pack(span), environment)?;
             if let Some(destination) = destination {
-                self.fold_lines(0..span.len(), destination, fold);
+                self.fold_lines(self.boards.size(), 0..span.len(), destination, fold);
             }
             return Ok(());
         }
@@ -66,8 +66,8 @@ impl Group {
         result
     }
 
-    /// Reduces the sources of all ranks, element by element; rank `r` gets the `r`-th of as many equal parts as there are
-    /// ranks. The destination is the own part of the source, or memory that does not overlap it.
+    /// Reduces the sources of all ranks, element by element; each rank gets its part. The destination is the own part of
+    /// the source, or memory that does not overlap it.
     ///
     /// # Errors
     ///
@@ -77,23 +77,27 @@ impl Group {
         call: &CallSignature,
         source: Memory,
         destination: Span,
+        parts: &Places<'_>,
         fold: Fold<'_>,
         environment: &mut E,
     ) -> Result<(), Failure<E::Error>> {
         let span = source.span;
         let (rank, size) = (self.boards.rank(), self.boards.size());
-        let len = destination.len();
+        let own = (parts.block)(rank);
         if span.len() <= INLINE {
             self.exchange(call, &pack(span), environment)?;
-            self.fold_lines(rank * len..(rank + 1) * len, destination, fold);
+            self.fold_lines(size, own, destination, fold);
             return Ok(());
         }
         // A round stages a piece of each part, one behind the other.
-        let cut = Cut::new(len / fold.element_size.max(1), fold.element_size, size);
+        let cut = Cut::new(parts.longest / fold.element_size.max(1), fold.element_size, size);
         let stride = cut.longest() * fold.element_size;
         let flow = Flow { rounds: cut.rounds(), stagers: Of::All, consumers: Of::All };
-        let block = |rank: Rank| part(span, rank * len..(rank + 1) * len);
-        let piece = |span: Span, round: usize| bytes_of(span, cut.range(round), fold.element_size);
+        let block = |rank: Rank| part(span, (parts.block)(rank));
+        let piece = |block: Span, round: usize| {
+            let elements = clip(cut.range(round), block.len() / fold.element_size.max(1));
+            bytes_of(block, elements, fold.element_size)
+        };
         let mut stage = |round: usize, slot: Span| {
             for other in (0..size).filter(|other| *other != rank) {
                 part(slot, other * stride..(other + 1) * stride).copy_from(piece(block(other), round));
@@ -104,7 +108,7 @@ impl Group {
         let mut spans = std::mem::take(&mut self.spans);
         let result = if opening.is_shared {
             let mapped = self.map_shared(span, &mut spans, environment).map(|()| {
-                spans.iter_mut().for_each(|span| *span = part(*span, rank * len..(rank + 1) * len));
+                spans.iter_mut().for_each(|span| *span = part(*span, own.clone()));
                 fold.reducer.fold(&spans, destination, ranks);
             });
             mapped.and_then(|()| self.end_call(call, environment))

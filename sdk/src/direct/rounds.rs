@@ -52,6 +52,11 @@ impl Cut {
     }
 }
 
+/// What of a range lies in a block of `len` bytes, which may be shorter than others'.
+pub(super) fn clip(range: Range<usize>, len: usize) -> Range<usize> {
+    range.start.min(len)..range.end.min(len)
+}
+
 /// Who does what in the rounds of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {

@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
+mod blocks;
 mod collectives;
 mod trouble;
 

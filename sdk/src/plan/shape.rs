@@ -170,7 +170,7 @@ impl Shape {
     }
 
     /// Bytes of the longest block.
-    pub(super) fn longest_block(&self) -> usize {
+    pub(crate) fn longest_block(&self) -> usize {
         let longest = match &self.blocks {
             Some(blocks) => blocks.longest(),
             None if self.collective.has_blocks() => self.count,

@@ -2,8 +2,8 @@
 
 use super::{Member, Shared, call, private, ranks, span};
 use crate::buffer::Reducer;
-use crate::direct::Fold;
 use crate::direct::board::Payload;
+use crate::direct::{Fold, Places};
 use gradwire_schema::operation::{Laws, Max, Operation, Sum};
 use gradwire_schema::{Collective, Element, Reduction};
 
@@ -13,11 +13,11 @@ fn counts(size: usize) -> Vec<usize> {
 }
 
 /// Differs by rank and by element; sums of a few stay exact in every type.
-fn value(rank: usize, index: usize) -> i64 {
+pub(super) fn value(rank: usize, index: usize) -> i64 {
     ((rank * 31 + index * 7) % 23) as i64 - 11 + (index % 3) as i64
 }
 
-trait Number: Element {
+pub(super) trait Number: Element {
     fn of(value: i64) -> Self;
 }
 
@@ -45,7 +45,7 @@ impl Number for u64 {
     }
 }
 
-fn contribution<T: Number>(rank: usize, count: usize) -> Vec<T> {
+pub(super) fn contribution<T: Number>(rank: usize, count: usize) -> Vec<T> {
     (0..count).map(|index| T::of(value(rank, index))).collect()
 }
 
@@ -53,7 +53,7 @@ fn sum<T: Number>(size: usize, count: usize) -> Vec<T> {
     (0..count).map(|index| T::of((0..size).map(|rank| value(rank, index)).sum())).collect()
 }
 
-fn fold<T: Number>(reducer: &Reducer) -> Fold<'_> {
+pub(super) fn fold<T: Number>(reducer: &Reducer) -> Fold<'_> {
     Fold { reducer, element_size: size_of::<T>() }
 }
 
@@ -210,6 +210,8 @@ fn gathering_keeps_rank_order() {
                 let expected: Vec<u64> =
                     (0..size).flat_map(|rank| contribution::<u64>(rank, count)).collect();
                 let shared = Shared::new(member, count * 8);
+                let block = |rank: usize| count * 8 * rank..count * 8 * (rank + 1);
+                let places = Places { block: &block, longest: count * 8 };
                 for is_shared in [false, true] {
                     let mut source = contribution::<u64>(member.rank, count);
                     shared.write(0, &source);
@@ -218,14 +220,16 @@ fn gathering_keeps_rank_order() {
                     let mut all = vec![99_u64; count * size];
                     let signature = call(Collective::AllGather, count);
                     let into = span(&mut all);
-                    let result = member.group.all_gather(&signature, memory, into, &mut member.around);
+                    let result =
+                        member.group.all_gather(&signature, memory, into, &places, &mut member.around);
                     assert_eq!(result, Ok(()));
                     assert!(all == expected, "{count} gathered by all, shared: {is_shared}");
 
                     let mut at_root = vec![99_u64; count * size];
                     let into = (member.rank == root).then(|| span(&mut at_root));
                     let signature = call(Collective::Gather, count);
-                    let result = member.group.gather(&signature, memory, into, root, &mut member.around);
+                    let result =
+                        member.group.gather(&signature, memory, into, &places, root, &mut member.around);
                     assert_eq!(result, Ok(()));
                     let expected = if member.rank == root { &expected } else { &vec![99; count * size] };
                     assert!(at_root == *expected, "{count} gathered by {root}, shared: {is_shared}");
@@ -236,7 +240,8 @@ fn gathering_keeps_rank_order() {
                 let into = span(&mut all);
                 let own = into.part(count * 8 * member.rank..count * 8 * (member.rank + 1)).expect("inside");
                 let signature = call(Collective::AllGather, count);
-                let result = member.group.all_gather(&signature, private(own), into, &mut member.around);
+                let result =
+                    member.group.all_gather(&signature, private(own), into, &places, &mut member.around);
                 assert_eq!(result, Ok(()));
                 assert!(all == expected, "{count} gathered in place");
             }
@@ -287,10 +292,12 @@ fn reducing_to_the_root_and_to_parts() {
                     let mut part = vec![99.0_f32; count];
                     let signature = call(Collective::ReduceScatter, count);
                     let into = span(&mut part);
+                    let block = |rank: usize| count * 4 * rank..count * 4 * (rank + 1);
                     let result = member.group.reduce_scatter(
                         &signature,
                         memory,
                         into,
+                        &Places { block: &block, longest: count * 4 },
                         fold::<f32>(&reducer),
                         &mut member.around,
                     );
