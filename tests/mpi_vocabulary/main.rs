@@ -7,6 +7,7 @@ mod blocks;
 mod datatypes;
 mod groups;
 mod later;
+mod messages;
 mod reductions;
 
 use gradwire::Communicator;

@@ -1,5 +1,6 @@
 //! Renders the book and checks it. mdBook itself succeeds on a missing include, a missing anchor and a dead link.
 
+mod names;
 mod rendered;
 mod source;
 #[cfg(test)]
@@ -14,7 +15,9 @@ pub(crate) fn build() -> Outcome {
     let output = root().join("target/book");
     run(cargo(["run", "--locked", "--quiet"]).args(manifest).args(["--", "book"]).arg(&output))?;
 
-    let sources = source::check(&root().join("book/src")).map_err(unreadable)?;
+    let crates = ["sdk/src", "schema/src"].map(|directory| root().join(directory));
+    let names = names::Names::of(&crates.each_ref().map(PathBuf::as_path)).map_err(unreadable)?;
+    let sources = source::check(&root().join("book/src"), &names).map_err(unreadable)?;
     let pages = rendered::check(&output).map_err(unreadable)?;
     let mistakes: Vec<String> = sources.into_iter().chain(pages).collect();
     if mistakes.is_empty() {

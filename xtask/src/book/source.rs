@@ -1,10 +1,12 @@
-//! What is wrong in the Markdown: includes that lead nowhere, Rust code that no test runs, forgotten pages.
+//! What is wrong in the Markdown: includes that lead nowhere, Rust code that no test runs, forgotten pages, names of
+//! what does not exist.
 
 use super::files;
+use super::names::Names;
 use std::path::Path;
 use std::{fs, io};
 
-pub(crate) fn check(directory: &Path) -> io::Result<Vec<String>> {
+pub(crate) fn check(directory: &Path, names: &Names) -> io::Result<Vec<String>> {
     let summary = fs::read_to_string(directory.join("SUMMARY.md"))?;
     let mut mistakes = Vec::new();
     for page in files(directory, "md")? {
@@ -13,9 +15,10 @@ pub(crate) fn check(directory: &Path) -> io::Result<Vec<String>> {
             mistakes.push(format!("{name}: not in SUMMARY.md"));
         }
         let beside = page.parent().unwrap_or(directory);
-        let found =
-            check_page(&fs::read_to_string(&page)?, |path| fs::read_to_string(beside.join(path)).ok());
-        mistakes.extend(found.into_iter().map(|(line, what)| format!("{name}:{line}: {what}")));
+        let text = fs::read_to_string(&page)?;
+        let found = check_page(&text, |path| fs::read_to_string(beside.join(path)).ok());
+        let found = found.into_iter().chain(names.check_page(&text));
+        mistakes.extend(found.map(|(line, what)| format!("{name}:{line}: {what}")));
     }
     Ok(mistakes)
 }

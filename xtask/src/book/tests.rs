@@ -1,3 +1,4 @@
+use super::names::Names;
 use super::rendered::dead_links;
 use super::source::check_page;
 use std::path::{Path, PathBuf};
@@ -53,4 +54,31 @@ fn links_must_lead_to_a_page_and_to_a_heading() {
     {
         assert_eq!(dead(&format!("<a href=\"{link}\">")), [format!("index.html: dead link: {link}")]);
     }
+}
+
+#[test]
+fn tables_name_what_exists() {
+    let mut names = Names::default();
+    names.read("    pub fn all_reduce<T>(&self) {}\n    pub(crate) fn hidden() {}\npub enum Source {\n    Any,\n}\nfn own() {}");
+    let table = |cell: &str| {
+        format!("| MPI | Gradwire | gone() |\n| --- | --- | --- |\n| `Gone` | {cell} | `gone()` |")
+    };
+    for fine in [
+        "`all_reduce(&mut values)`",
+        "`all_reduce`, `Source::Any`, `None`",
+        "`GRADWIRE_LOG`, gone",
+        "`#[gone(Gone)]`",
+    ] {
+        assert_eq!(names.check_page(&table(fine)), []);
+    }
+    for (wrong, what) in [
+        ("`comm.all_gather(x)`", "function `all_gather`"),
+        ("`all_reduce(all_gather::<T>(e))`", "function `all_gather`"),
+        ("`hidden()`", "function `hidden`"),
+        ("`own`", "function `own`"),
+        ("`Sink::Any`", "type `Sink`"),
+    ] {
+        assert_eq!(names.check_page(&table(wrong)), [(3, format!("there is no {what}"))]);
+    }
+    assert_eq!(names.check_page("| MPI | other |\n| --- | --- |\n| x | `gone()` |"), []);
 }
