@@ -93,6 +93,13 @@ fn deriving_gradient() {
 }
 
 #[test]
+fn datatypes() {
+    for (rank, output) in start(env!("CARGO_BIN_EXE_datatypes"), 3, &[]).iter().enumerate() {
+        assert_eq!(printed(output), format!("rank {rank} knows the state of all 3\n"));
+    }
+}
+
+#[test]
 fn operations() {
     for (rank, output) in start(env!("CARGO_BIN_EXE_operations"), 3, &[]).iter().enumerate() {
         assert_eq!(printed(output), format!("rank {rank} of 3: every operation gave what it should\n"));

@@ -15,9 +15,7 @@ pub(crate) fn build() -> Outcome {
     let output = root().join("target/book");
     run(cargo(["run", "--locked", "--quiet"]).args(manifest).args(["--", "book"]).arg(&output))?;
 
-    let crates = ["sdk/src", "schema/src"].map(|directory| root().join(directory));
-    let names = names::Names::of(&crates.each_ref().map(PathBuf::as_path)).map_err(unreadable)?;
-    let sources = source::check(&root().join("book/src"), &names).map_err(unreadable)?;
+    let sources = check_sources().map_err(unreadable)?;
     let pages = rendered::check(&output).map_err(unreadable)?;
     let mistakes: Vec<String> = sources.into_iter().chain(pages).collect();
     if mistakes.is_empty() {
@@ -25,6 +23,13 @@ pub(crate) fn build() -> Outcome {
         return Ok(());
     }
     Err(Failure::Book(mistakes))
+}
+
+/// What is wrong in the sources of the book, as far as it need not be rendered.
+fn check_sources() -> io::Result<Vec<String>> {
+    let crates = ["sdk/src", "schema/src"].map(|directory| root().join(directory));
+    let names = names::Names::of(&crates.each_ref().map(PathBuf::as_path))?;
+    source::check(&root().join("book/src"), &names)
 }
 
 fn unreadable(error: io::Error) -> Failure {

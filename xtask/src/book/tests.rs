@@ -10,6 +10,11 @@ fn mistakes(page: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_book_is_in_order() {
+    assert_eq!(super::check_sources().unwrap(), [""; 0]);
+}
+
+#[test]
 fn includes_must_lead_somewhere() {
     assert_eq!(
         mistakes("```rust\n{{#include program.rs:sum}}\n```\n{{#rustdoc_include program.rs}}"),
