@@ -70,6 +70,12 @@ impl Datatype {
         }
     }
 
+    /// Whether its numbers are floats.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F64 | Self::F32 | Self::F16 | Self::Bf16 | Self::F8E4m3 | Self::F8E5m2)
+    }
+
     /// Bytes of one element.
     #[must_use]
     pub const fn size(self) -> usize {

@@ -2,13 +2,16 @@
 
 mod builtin;
 mod located;
+mod reproducible;
 mod user;
 
+pub use crate::reduce::bins::PartialSum;
 pub use builtin::{
     Average, BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalOr, LogicalXor, Max, Min,
     PreMultipliedSum, Product, Sum, WideAverage, WideSum,
 };
 pub use located::{Located, MaxLoc, MinLoc};
+pub use reproducible::{ReproducibleAverage, ReproducibleSum};
 pub use user::{Laws, Operation};
 
 use crate::{Equivalence, Kernel};
@@ -71,6 +74,12 @@ pub trait Reduction<T: Equivalence>: Clone + fmt::Debug + Send + Sync + 'static 
 
     /// What may be assumed.
     fn properties(&self) -> Properties;
+    /// Whether the result depends on nothing but the contributions: neither their order nor their grouping shows in its
+    /// bits. So it is with integers and extremes, and not with sums of floats.
+    fn is_exact(&self) -> bool {
+        false
+    }
+
     /// The first contribution.
     fn lift(&self, source: &[T], accumulators: &mut [Self::Accumulator]);
     /// One more contribution, from the right.

@@ -1,6 +1,7 @@
 //! Reduce kernels on raw memory.
 
 pub(crate) mod arch;
+pub(crate) mod bins;
 mod fold;
 pub(crate) mod number;
 pub(crate) mod rule;

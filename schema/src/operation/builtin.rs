@@ -1,6 +1,6 @@
 //! The operations that have kernels.
 
-use super::{MaxLoc, MinLoc, OperationId, Properties, Reduction};
+use super::{MaxLoc, MinLoc, OperationId, Properties, Reduction, ReproducibleAverage, ReproducibleSum};
 use crate::gradient::StaticReduction;
 use crate::layout::Fingerprint;
 use crate::reduce::rule::{Mean, Scaled, WideMean};
@@ -82,7 +82,7 @@ pub struct PreMultipliedSum {
 
 /// Implements a [`Reduction`] that is a rule by itself and has no parameters.
 macro_rules! reduction {
-    ($(<$parameter:ident: $bound:ident> $operation:ident on $element:ty, in $accumulator:ty, $id:literal, $name:literal;)*) => {$(
+    ($(<$parameter:ident: $bound:ident> $operation:ident on $element:ty, in $accumulator:ty, $id:literal, $name:literal, exact: $exact:expr;)*) => {$(
         impl StaticReduction for $operation {
             const ID: OperationId = OperationId($id);
             const NAME: &'static str = $name;
@@ -93,6 +93,10 @@ macro_rules! reduction {
 
             fn properties(&self) -> Properties {
                 Properties { id: Self::ID, name: Self::NAME, commutative: true, associative: true }
+            }
+
+            fn is_exact(&self) -> bool {
+                $exact
             }
 
             fn lift(&self, source: &[$element], accumulators: &mut [$accumulator]) {
@@ -120,17 +124,17 @@ macro_rules! reduction {
 pub(super) use reduction;
 
 reduction! {
-    <T: Arithmetic> Sum on T, in T::Wide, 1, "sum";
-    <T: Arithmetic> Product on T, in T::Wide, 3, "product";
-    <T: Element> Min on T, in T, 4, "min";
-    <T: Element> Max on T, in T, 5, "max";
-    <T: Integer> BitwiseAnd on T, in T, 8, "bitwise_and";
-    <T: Integer> BitwiseOr on T, in T, 9, "bitwise_or";
-    <T: Integer> BitwiseXor on T, in T, 10, "bitwise_xor";
-    <T: Integer> LogicalAnd on T, in T, 11, "logical_and";
-    <T: Integer> LogicalOr on T, in T, 12, "logical_or";
-    <T: Integer> LogicalXor on T, in T, 13, "logical_xor";
-    <T: Float> WideSum on T, in f64, 14, "wide_sum";
+    <T: Arithmetic> Sum on T, in T::Wide, 1, "sum", exact: !T::DATATYPE.is_float();
+    <T: Arithmetic> Product on T, in T::Wide, 3, "product", exact: !T::DATATYPE.is_float();
+    <T: Element> Min on T, in T, 4, "min", exact: true;
+    <T: Element> Max on T, in T, 5, "max", exact: true;
+    <T: Integer> BitwiseAnd on T, in T, 8, "bitwise_and", exact: true;
+    <T: Integer> BitwiseOr on T, in T, 9, "bitwise_or", exact: true;
+    <T: Integer> BitwiseXor on T, in T, 10, "bitwise_xor", exact: true;
+    <T: Integer> LogicalAnd on T, in T, 11, "logical_and", exact: true;
+    <T: Integer> LogicalOr on T, in T, 12, "logical_or", exact: true;
+    <T: Integer> LogicalXor on T, in T, 13, "logical_xor", exact: true;
+    <T: Float> WideSum on T, in f64, 14, "wide_sum", exact: false;
 }
 
 impl StaticReduction for Average {
@@ -238,7 +242,7 @@ impl<T: Float> Reduction<T> for PreMultipliedSum {
 }
 
 /// Identities and names of the operations without parameters.
-pub(super) const NAMES: [(OperationId, &str); 15] = [
+pub(super) const NAMES: [(OperationId, &str); 17] = [
     named::<Sum>(),
     named::<Average>(),
     named::<Product>(),
@@ -254,6 +258,8 @@ pub(super) const NAMES: [(OperationId, &str); 15] = [
     named::<LogicalXor>(),
     named::<WideSum>(),
     named::<WideAverage>(),
+    named::<ReproducibleSum>(),
+    named::<ReproducibleAverage>(),
 ];
 
 const fn named<R: StaticReduction>() -> (OperationId, &'static str) {

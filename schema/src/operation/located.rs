@@ -101,6 +101,6 @@ impl<V: Element> Equivalence for Located<V> {
 }
 
 reduction! {
-    <V: Element> MinLoc on Located<V>, in Located<V>, 6, "min_loc";
-    <V: Element> MaxLoc on Located<V>, in Located<V>, 7, "max_loc";
+    <V: Element> MinLoc on Located<V>, in Located<V>, 6, "min_loc", exact: true;
+    <V: Element> MaxLoc on Located<V>, in Located<V>, 7, "max_loc", exact: true;
 }

@@ -10,13 +10,14 @@ use std::fmt;
 pub struct Laws {
     commutative: bool,
     associative: bool,
+    exact: bool,
 }
 
 impl Laws {
     /// No claims.
     #[must_use]
     pub const fn none() -> Self {
-        Self { commutative: false, associative: false }
+        Self { commutative: false, associative: false, exact: false }
     }
 
     /// `a . b` is `b . a`.
@@ -29,6 +30,13 @@ impl Laws {
     #[must_use]
     pub const fn associative(self) -> Self {
         Self { associative: true, ..self }
+    }
+
+    /// Both laws hold to the last bit, as they do for integers: neither the order nor the grouping of the contributions
+    /// shows in the result.
+    #[must_use]
+    pub const fn exact(self) -> Self {
+        Self { exact: true, ..self.commutative().associative() }
     }
 }
 
@@ -54,6 +62,7 @@ impl Laws {
 #[derive(Clone)]
 pub struct Operation<F> {
     properties: Properties,
+    exact: bool,
     function: F,
 }
 
@@ -63,9 +72,9 @@ impl<F> Operation<F> {
     where
         F: Fn(&mut [T], &[T]) + Clone + Send + Sync + 'static,
     {
-        let Laws { commutative, associative } = laws;
+        let Laws { commutative, associative, exact } = laws;
         let properties = Properties { id: OperationId::of_name(name), name, commutative, associative };
-        Self { properties, function }
+        Self { properties, exact, function }
     }
 
     /// Its identity between ranks.
@@ -90,6 +99,10 @@ where
 
     fn properties(&self) -> Properties {
         self.properties
+    }
+
+    fn is_exact(&self) -> bool {
+        self.exact
     }
 
     fn lift(&self, source: &[T], accumulators: &mut [T]) {

@@ -3,10 +3,11 @@
 #![forbid(unsafe_code)]
 
 use super::arch::{Arch, each};
+use super::bins::PartialSum;
 use super::number::{Accumulate, Number, Real};
 use crate::operation::{
     BitwiseAnd, BitwiseOr, BitwiseXor, Located, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc,
-    Product, Sum, WideSum,
+    Product, ReproducibleAverage, ReproducibleSum, Sum, WideSum,
 };
 use crate::{Element, Float, Integer};
 use std::convert::identity;
@@ -131,6 +132,37 @@ impl<T: Float> Format<T> for Double {
     }
 }
 
+/// Accumulators are bins; a result is what they hold.
+pub(crate) struct Binned;
+
+/// Accumulators are bins; a result is their average.
+pub(crate) struct BinnedMean;
+
+/// Bins, and what is made of them in the end.
+macro_rules! binned {
+    ($($format:ident => $finish:expr;)*) => {$(
+        impl<T: Float> Format<T> for $format {
+            type Accumulator = PartialSum;
+
+            #[inline(always)]
+            fn load<A: Arch, const N: usize>(arch: A, elements: &[T; N]) -> [PartialSum; N] {
+                each(&T::widen_to_f64(arch, elements), PartialSum::of)
+            }
+
+            #[inline(always)]
+            fn store<A: Arch, const N: usize>(arch: A, accumulators: &[PartialSum; N]) -> [T; N] {
+                T::narrow_from_f64(arch, &each(accumulators, |sum| $finish(&sum)))
+            }
+        }
+    )*};
+}
+
+binned! {
+    // Rounded once: what is rounded to odd may be rounded again to a narrower format.
+    Binned => |sum: &PartialSum| if size_of::<T>() == size_of::<f64>() { sum.nearest() } else { sum.odd() };
+    BinnedMean => PartialSum::average;
+}
+
 /// The sum of `Average`, divided at the end.
 #[derive(Clone, Copy)]
 pub(crate) struct Mean {
@@ -245,6 +277,36 @@ impl<T: Float> Rule<T> for Scaled {
     fn merge(self, left: T::Wide, right: T::Wide) -> T::Wide {
         left.add(right)
     }
+}
+
+/// Sums in bins: of numbers, and of such sums.
+macro_rules! reproducible {
+    ($($rule:ident: $format:ident;)*) => {$(
+        impl<T: Float> Rule<T> for $rule {
+            type Format = $format;
+            const VECTORISES: bool = false;
+
+            #[inline(always)]
+            fn merge(self, left: PartialSum, right: PartialSum) -> PartialSum {
+                left.merge(right)
+            }
+        }
+
+        impl Rule<PartialSum> for $rule {
+            type Format = Same;
+            const VECTORISES: bool = false;
+
+            #[inline(always)]
+            fn merge(self, left: PartialSum, right: PartialSum) -> PartialSum {
+                left.merge(right)
+            }
+        }
+    )*};
+}
+
+reproducible! {
+    ReproducibleSum: Binned;
+    ReproducibleAverage: BinnedMean;
 }
 
 /// Of two values the one that `extreme` chooses; of equal ones that with the lower index.

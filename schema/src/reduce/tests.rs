@@ -7,7 +7,7 @@ use super::rule::{Mean, Rule, Scaled, WideMean, finish_block, lift_block, merge_
 use crate::float::Small;
 use crate::operation::{
     BitwiseAnd, BitwiseOr, BitwiseXor, Located, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc,
-    Product, Sum, WideSum,
+    Product, ReproducibleAverage, ReproducibleSum, Sum, WideSum,
 };
 use crate::{Element, F8E4m3, F8E5m2, Float, Integer};
 use half::{bf16, f16};
@@ -157,6 +157,8 @@ where
     check(Scaled { factor: -0.3 }, &values);
     check(WideSum, &values);
     check(WideMean { contributions: 3 }, &values);
+    check(ReproducibleSum, &values);
+    check(ReproducibleAverage, &values);
     check(Product, &values);
     check(Min, &values);
     check(Max, &values);
