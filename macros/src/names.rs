@@ -1,7 +1,7 @@
 //! The names that attributes may use without a path.
 
 /// The reductions of `gradwire_schema::operation` that a field can name.
-pub(crate) const REDUCTIONS: [&str; 13] = [
+pub(crate) const REDUCTIONS: [&str; 15] = [
     "Sum",
     "Average",
     "Product",
@@ -15,6 +15,8 @@ pub(crate) const REDUCTIONS: [&str; 13] = [
     "LogicalXor",
     "WideSum",
     "WideAverage",
+    "ReproducibleSum",
+    "ReproducibleAverage",
 ];
 
 /// The numbers that tensors are made of.

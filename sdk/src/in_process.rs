@@ -50,6 +50,16 @@ pub fn run_over<R: Send>(
     transport: impl Fn(Rank) -> Result<Box<dyn Transport>> + Sync,
     program: impl Fn(Communicator) -> R + Sync,
 ) -> Result<Vec<R>> {
+    run_tuned(ranks, &Tuning::default(), transport, program)
+}
+
+/// As [`run_over`], with algorithms of the caller's choice.
+pub(crate) fn run_tuned<R: Send>(
+    ranks: usize,
+    tuning: &Tuning,
+    transport: impl Fn(Rank) -> Result<Box<dyn Transport>> + Sync,
+    program: impl Fn(Communicator) -> R + Sync,
+) -> Result<Vec<R>> {
     if ranks == 0 {
         return Err(Error::Misuse("a job has at least one rank".into()));
     }
@@ -78,7 +88,7 @@ pub fn run_over<R: Send>(
             places: wired.places,
             wires: wired.wires,
             timeout: START,
-            tuning: Tuning::default(),
+            tuning: tuning.clone(),
             crowded,
         };
         Job::new(parts)?.world()

@@ -36,7 +36,8 @@ pub use gradwire_macros::{Equivalence, Gradient};
 pub use gradwire_schema::gradient::wire::{bf16, f16};
 pub use gradwire_schema::operation::{
     Average, BitwiseAnd, BitwiseOr, BitwiseXor, Laws, Located, LogicalAnd, LogicalOr, LogicalXor, Max,
-    MaxLoc, Min, MinLoc, Operation, PreMultipliedSum, Product, Sum, WideAverage, WideSum,
+    MaxLoc, Min, MinLoc, Operation, PartialSum, PreMultipliedSum, Product, ReproducibleAverage,
+    ReproducibleSum, Sum, WideAverage, WideSum,
 };
 pub use gradwire_schema::{
     Arithmetic, ConvertTo, Datatype, Element, Equivalence, F8E4m3, F8E5m2, Float, Gradient, Integer,

@@ -5,7 +5,7 @@ use super::memory::check_length;
 use crate::buffer::{Reducer, Span, lend};
 use crate::direct;
 use crate::engine::{self, Begin, Contribution, Job, Outcome, Work};
-use crate::plan::{self, Plan, Shape};
+use crate::plan::{self, Determinism, Plan, Shape};
 use crate::{Error, Rank, Result};
 use gradwire_schema::{CallSignature, MismatchTable, Properties};
 use std::ops::Range;
@@ -19,6 +19,8 @@ const DETERMINISM_SHIFT: u32 = 56;
 pub(crate) struct Operation {
     pub(crate) reducer: Reducer,
     pub(crate) properties: Properties,
+    /// Neither the order nor the grouping of the contributions shows in its results.
+    pub(crate) exact: bool,
 }
 
 /// A collective on bytes: what is to be done, for whatever executor does it.
@@ -97,6 +99,17 @@ impl Communicator {
         } else {
             Err(misuse(format!("there is no rank {root}: ranks are below {size}")))
         }
+    }
+
+    /// Whether the promised determinism can be kept with an operation.
+    pub(super) fn check_determinism(&self, name: &str, exact: bool) -> Result<()> {
+        if exact || self.determinism.get() < Determinism::Contributions {
+            return Ok(());
+        }
+        Err(misuse(format!(
+            "the results of {name} depend on how contributions are spread over the ranks, which `Determinism::Contributions` \
+             rules out: use `ReproducibleSum` or `ReproducibleAverage`"
+        )))
     }
 
     /// Counts a call and gives it its start.

@@ -3,13 +3,17 @@
 use super::Communicator;
 use super::call::{Collective, Operation, misuse};
 use crate::buffer::Reducer;
-use crate::plan::{self, Shape};
+use crate::plan::{self, Determinism, Shape};
 use crate::{Rank, Result};
 use gradwire_schema::{CallSignature, Datatype, Equivalence, Reduction};
 
 impl Operation {
     pub(super) fn new<T: Equivalence, R: Reduction<T>>(reduction: &R) -> Self {
-        Self { reducer: Reducer::new::<T, R>(reduction), properties: reduction.properties() }
+        Self {
+            reducer: Reducer::new::<T, R>(reduction),
+            properties: reduction.properties(),
+            exact: reduction.is_exact(),
+        }
     }
 }
 
@@ -62,6 +66,9 @@ impl Communicator {
     ) -> Result<Collective> {
         if let Some(root) = root {
             self.check_root(root)?;
+        }
+        if let Some(Operation { properties, exact, .. }) = &operation {
+            self.check_determinism(properties.name, *exact)?;
         }
         if T::PACKED_SIZE == 0 {
             return Err(misuse(format!("there is nothing in a `{}` to move", std::any::type_name::<T>())));
@@ -146,7 +153,11 @@ impl Communicator {
             root: root.unwrap_or(0),
             commutative: operation.is_none_or(|operation| operation.properties.commutative),
             exact_partials: operation.is_none_or(|operation| operation.reducer.exact_partials()),
-            determinism: self.determinism.get(),
+            // Where the order does not show, any will do.
+            determinism: match operation {
+                Some(Operation { exact: true, .. }) => Determinism::Ranks,
+                _ => self.determinism.get(),
+            },
         }
     }
 }

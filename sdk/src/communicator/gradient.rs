@@ -51,10 +51,15 @@ impl Communicator {
     }
 
     fn visit_all<G: Gradient>(&self, gradient: &mut G, way: Way) -> Result<()> {
-        let mut measure =
-            Checked::new(G::LAYOUT, Measure { digest: LayoutDigest::new(G::FINGERPRINT), elements: 0 });
+        let mut measure = Checked::new(
+            G::LAYOUT,
+            Measure { digest: LayoutDigest::new(G::FINGERPRINT), elements: 0, inexact: None },
+        );
         gradient.visit(&mut measure).and_then(|()| measure.finish()).map_err(layout_error)?;
-        let Measure { digest, elements } = measure.into_inner();
+        let Measure { digest, elements, inexact } = measure.into_inner();
+        if let Some((field, operation)) = inexact.filter(|_| !matches!(way, Way::Broadcast(_))) {
+            self.check_determinism(&format!("{operation}, by which field `{field}` is reduced,"), false)?;
+        }
         let collective = match way {
             Way::AllReduce => gradwire_schema::Collective::AllReduceGradient,
             Way::Reduce(_) => gradwire_schema::Collective::ReduceGradient,
@@ -192,6 +197,8 @@ fn layout_error(error: CheckError<Error>) -> Error {
 struct Measure {
     digest: LayoutDigest,
     elements: u64,
+    /// The first field whose results show the order of contributions, and its operation.
+    inexact: Option<(&'static str, &'static str)>,
 }
 
 impl FieldVisitor for Measure {
@@ -199,16 +206,19 @@ impl FieldVisitor for Measure {
 
     fn tensor<T, W, R>(
         &mut self,
-        _: &'static Field,
+        field: &'static Field,
         tensor: &'static Tensor,
         values: &mut [T],
-        _: &R,
+        reduction: &R,
     ) -> Result<()>
     where
         T: ConvertTo<W>,
         W: Element,
         R: Reduction<W>,
     {
+        if !reduction.is_exact() {
+            self.inexact.get_or_insert((field.name, reduction.properties().name));
+        }
         if tensor.run_time_length {
             self.digest = self.digest.length(values.len() as u64);
         }

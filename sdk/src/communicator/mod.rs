@@ -12,6 +12,7 @@ mod neighbours;
 mod per_rank;
 mod point_to_point;
 mod probe;
+mod reproducible;
 mod scan;
 mod sparse;
 mod split;

@@ -43,6 +43,7 @@ impl Communicator {
         values: &[T],
         reduction: R,
     ) -> Result<Sparse<T>> {
+        self.check_determinism(reduction.properties().name, reduction.is_exact())?;
         let base = CallSignature {
             collective: gradwire_schema::Collective::SparseAllReduce,
             operation: Some(reduction.properties().id),

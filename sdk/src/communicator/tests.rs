@@ -1,4 +1,7 @@
-//! What the engine keeps of communicators that are gone.
+//! What needs a look inside: what the engine keeps of communicators that are gone, and every algorithm by name.
+
+#[cfg(feature = "tcp")]
+mod sharding;
 
 use crate::Sum;
 

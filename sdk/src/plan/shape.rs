@@ -87,8 +87,9 @@ pub enum Determinism {
     /// The same bits whatever the algorithm, the bucketing and the segmenting: every element is folded from the
     /// left in rank order.
     Algorithms,
-    /// The same bits for the same multiset of contributions, however spread over ranks. That is a property of the
-    /// operation's accumulator; plans treat it as [`Algorithms`](Self::Algorithms).
+    /// The same bits for the same contributions, however many ranks they are spread over, and in whatever order. That is
+    /// a property of the operation: of all on integers, of extremes, and of `ReproducibleSum` and `ReproducibleAverage`.
+    /// Others are refused.
     Contributions,
 }
 

@@ -1,7 +1,7 @@
 use super::tuning::Mistake;
 use super::tuning::TuningError;
 use super::{Tuning, explain, select};
-use crate::plan::{Algorithm, Collective, Determinism, Links, Shape, algorithms};
+use crate::plan::{Algorithm, Association, Collective, Determinism, Links, Shape, algorithms};
 use std::time::Duration;
 
 /// 5 µs and 3 GB/s: TCP inside a host.
@@ -84,6 +84,34 @@ fn restrictions_come_before_cost_and_before_tuning() {
     assert_eq!(named(&Shape { determinism: Determinism::Algorithms, ..sum.clone() }), "owner_computes");
     assert_ne!(named(&Shape { commutative: false, ..sum.clone() }), "ring");
     assert_eq!(named(&Shape { ranks: 2, exact_partials: false, commutative: false, ..sum }), "ring");
+}
+
+#[test]
+fn every_level_of_determinism_excludes_what_would_break_it() {
+    let links = links();
+    for collective in Collective::ALL.into_iter().filter(|collective| collective.reduces()) {
+        for named in algorithms(collective) {
+            let tuning: Tuning = format!("{collective}:0-={}", named.name()).parse().expect("valid");
+            for (ranks, bytes) in
+                [3, 4, 7, 8, 33].into_iter().flat_map(|ranks| [(ranks, 64), (ranks, 1 << 24)])
+            {
+                let free = shape(collective, ranks, bytes);
+                for determinism in [Determinism::Ranks, Determinism::Runs] {
+                    // Whatever is named, the same for all: a function of nothing that is measured.
+                    let shape = Shape { determinism, ..free.clone() };
+                    assert_eq!(select(&shape, &links, &tuning).name(), named.name(), "{shape:?}");
+                }
+                for determinism in [Determinism::Algorithms, Determinism::Contributions] {
+                    let shape = Shape { determinism, ..free.clone() };
+                    let chosen = [&tuning, &Tuning::default()].map(|tuning| select(&shape, &links, tuning));
+                    for chosen in chosen {
+                        assert_eq!(chosen.association(), Association::RankOrder, "{shape:?}");
+                        assert_eq!(chosen.excluded(&shape), None, "{shape:?}");
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -33,7 +33,8 @@ pub(super) fn shapes(collective: Collective, ranks: usize, count: usize) -> Vec<
     let mut shapes = vec![sum.clone()];
     if collective.reduces() {
         shapes.push(Shape { commutative: false, ..sum.clone() });
-        shapes.push(Shape { exact_partials: false, determinism: Determinism::Algorithms, ..sum });
+        shapes.push(Shape { determinism: Determinism::Algorithms, ..sum.clone() });
+        shapes.push(Shape { exact_partials: false, determinism: Determinism::Contributions, ..sum });
     }
     if matches!(
         collective,
