@@ -4,9 +4,10 @@
 //! all_reduce:0-64k=recursive_doubling,64k-=ring;broadcast:1m-=chain
 //! ```
 //!
-//! Sizes are bytes of the working vector (for all_gather, gather and reduce_scatter that of all blocks together), from
-//! the first up to but not including the second. Nothing behind the dash: no upper end. `k`, `m` and `g` are
-//! 2^10, 2^20 and 2^30. What no range names is chosen by cost.
+//! Sizes are bytes of the working vector (for all_gather, gather, scatter and reduce_scatter that of all blocks together;
+//! for all_to_all what a rank sends and receives, of the rank that has most), from the first up to but not including
+//! the second. Nothing behind the dash: no upper end. `k`, `m` and `g` are 2^10, 2^20 and 2^30. What no range names
+//! is chosen by cost.
 
 use crate::plan::{Algorithm, Collective, Shape, algorithms};
 use std::fmt;
