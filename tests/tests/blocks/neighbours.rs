@@ -21,11 +21,15 @@ pub(crate) fn all_calls(over: Over) {
 /// On a line: every rank has a left and a right neighbour, but for the ends; and on a single rank itself.
 fn halo(comm: &Communicator, count: usize) {
     let (rank, ranks) = (comm.rank(), comm.size());
-    let neighbours: Vec<Rank> = if ranks == 1 {
+    let mut neighbours: Vec<Rank> = if ranks == 1 {
         vec![0]
     } else {
         [rank + 1, rank.wrapping_sub(1)].into_iter().filter(|other| *other < ranks).collect()
     };
+    // In any order.
+    if rank.is_multiple_of(2) {
+        neighbours.reverse();
+    }
     // More to the right than to the left.
     let len = |from: Rank, to: Rank| count + usize::from(from < to);
     let sent: Vec<Vec<f32>> = neighbours.iter().map(|to| values(rank * 8 + to, len(rank, *to))).collect();
