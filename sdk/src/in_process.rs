@@ -70,7 +70,7 @@ pub(crate) fn run_tuned<R: Send>(
             rank,
             size: ranks,
             job: "in process".to_owned(),
-            tuning: String::new(),
+            tuning: tuning.to_string(),
             host: "localhost".to_owned(),
             processors: Vec::new(),
         };

@@ -3,6 +3,9 @@
 #[cfg(feature = "tcp")]
 mod sharding;
 
+#[cfg(feature = "tcp")]
+mod algorithms;
+
 use crate::Sum;
 
 #[test]
