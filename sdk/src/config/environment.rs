@@ -43,12 +43,13 @@ impl fmt::Debug for Environment {
 }
 
 /// The variables start-up may look at.
-const PREFIXES: [&str; 13] = [
+const PREFIXES: [&str; 14] = [
     "GRADWIRE_",
     "PMI_",
     "PMIX_",
     "MPI_LOCAL",
     "OMPI_COMM_WORLD_",
+    "OMPI_LIBDIR_LOC",
     "SLURM_",
     "TORCHELASTIC_",
     "RANK",

@@ -128,10 +128,26 @@ fn open_mpi_on_one_host_meets_at_a_name_of_its_own() {
 #[test]
 fn several_hosts_need_an_address() {
     let two_hosts: Variables<'_> = &[("OMPI_COMM_WORLD_LOCAL_SIZE", "")];
-    says(&[MPIRUN, two_hosts], &["GRADWIRE_ADDRESS=HOST:PORT", "Open MPI", "OMPI_COMM_WORLD_SIZE=3"]);
+    let no_pmix: Variables<'_> = &[("PMIX_RANK", "")];
+    says(
+        &[MPIRUN, two_hosts, no_pmix],
+        &["GRADWIRE_ADDRESS=HOST:PORT", "Open MPI", "OMPI_COMM_WORLD_SIZE=3"],
+    );
     let (seat, source) = meeting(&[MPIRUN, two_hosts, &[("GRADWIRE_ADDRESS", "[::1]:7000")]]);
     assert_eq!((seat.rank, seat.size, source), (1, 3, "Open MPI"));
     assert_eq!(seat.address.to_string(), "[::1]:7000");
+}
+
+#[test]
+fn several_hosts_meet_through_pmix_where_the_launcher_offers_it() {
+    let of_mpirun: Variables<'_> = &[("OMPI_COMM_WORLD_LOCAL_SIZE", "2")];
+    let (place_of_mpirun, source) = place(&[MPIRUN, of_mpirun]).unwrap();
+    assert!(matches!(place_of_mpirun, Place::Pmix(_)), "{place_of_mpirun:?}");
+    assert_eq!(source, "Open MPI");
+    let of_srun: Variables<'_> =
+        &[("SLURM_STEP_NUM_NODES", "2"), ("PMIX_NAMESPACE", "slurm.pmix.4711.0"), ("PMIX_RANK", "1")];
+    assert!(matches!(place(&[SRUN, of_srun]).unwrap().0, Place::Pmix(_)));
+    says(&[SRUN, &[("SLURM_STEP_NUM_NODES", "2")]], &["GRADWIRE_ADDRESS=HOST:PORT", "Slurm"]);
 }
 
 #[test]
