@@ -8,7 +8,9 @@ mod gradient;
 pub use gradient::gradient;
 
 use crate::control::{AbortReport, ControlError, Hello, PREFIX, PeerTable, TensorManifest};
-use crate::{CallSignature, Equivalence, FrameHeader, MismatchTable, crc32c};
+use crate::{
+    CallSignature, Equivalence, FrameHeader, FrameKind, MismatchTable, WindowReply, WindowRequest, crc32c,
+};
 use std::fmt::{Debug, Display};
 
 /// A frame; first as it is, then with its header's checksum put right.
@@ -55,6 +57,26 @@ pub fn table(bytes: &[u8]) {
     let mut twice = table.clone();
     assert_eq!(twice.merge(&table), Ok(()));
     assert_eq!(twice, table);
+}
+
+/// A frame about a window. The bytes are the header's fields from the sequence on.
+pub fn window(bytes: &[u8]) {
+    for kind in [FrameKind::Window, FrameKind::WindowReply] {
+        let mut header = FrameHeader::new(kind).encode();
+        header[16..60].iter_mut().zip(bytes).for_each(|(field, byte)| *field = *byte);
+        let crc = crc32c(&header[..60]);
+        header[60..].copy_from_slice(&crc.to_le_bytes());
+        let Some(header) = looked_at(FrameHeader::decode(&header)) else { continue };
+        let mut again = header;
+        if kind == FrameKind::Window {
+            let Some(request) = looked_at(WindowRequest::decode(&header)) else { continue };
+            request.encode(&mut again);
+        } else {
+            let Some(reply) = looked_at(WindowReply::decode(&header)) else { continue };
+            reply.encode(&mut again);
+        }
+        assert_eq!(again, header);
+    }
 }
 
 /// A value that is checked on receipt.

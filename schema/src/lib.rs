@@ -24,6 +24,7 @@ pub mod operation;
 #[allow(unsafe_code)]
 pub mod reduce;
 pub mod signature;
+pub mod window;
 
 pub use convert::ConvertTo;
 pub use crc::crc32c;
@@ -37,3 +38,4 @@ pub use layout::Layout;
 pub use operation::{OperationId, Properties, Reduction};
 pub use reduce::Kernel;
 pub use signature::{CallSignature, Collective, LayoutDigest, MismatchTable, SignatureError, TableError};
+pub use window::{WindowReply, WindowRequest, WindowUpdate};

@@ -33,11 +33,15 @@ pub enum FrameKind {
     ProbeReply = 12,
     /// The sender leaves in good order and has nothing more to say.
     Goodbye = 13,
+    /// An access to a window, or a word about one: see [`WindowRequest`](crate::WindowRequest).
+    Window = 14,
+    /// The owner's answer: see [`WindowReply`](crate::WindowReply).
+    WindowReply = 15,
 }
 
 impl FrameKind {
     /// All of them, by code.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Agree,
         Self::Eager,
         Self::Ready,
@@ -51,6 +55,8 @@ impl FrameKind {
         Self::Probe,
         Self::ProbeReply,
         Self::Goodbye,
+        Self::Window,
+        Self::WindowReply,
     ];
 
     /// The code on the wire.

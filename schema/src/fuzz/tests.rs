@@ -25,6 +25,13 @@ fn tables() {
 }
 
 #[test]
+fn windows() {
+    for frame in golden::read("window_frames.bin").as_chunks::<{ FrameHeader::LEN }>().0 {
+        for_each_change(&frame[16..60], window);
+    }
+}
+
+#[test]
 fn gradients() {
     for_each_change(&gradient::sample(), gradient);
 }
