@@ -88,6 +88,16 @@ fn requests() {
 }
 
 #[test]
+fn windows() {
+    for ranks in [1, 3] {
+        let lines: Vec<String> =
+            start(env!("CARGO_BIN_EXE_windows"), ranks, &[]).iter().map(printed).collect();
+        let done = |line: &String| line.split(' ').nth(3).and_then(|count| count.parse::<usize>().ok());
+        assert_eq!(lines.iter().map(|line| done(line).unwrap()).sum::<usize>(), 40, "{lines:?}");
+    }
+}
+
+#[test]
 fn deriving_gradient() {
     printed(&Command::new(env!("CARGO_BIN_EXE_deriving_gradient")).output().unwrap());
 }

@@ -23,6 +23,7 @@ mod request;
 mod secret;
 mod select;
 mod transports;
+pub mod window;
 mod wire_up;
 
 pub use buffer::Buffer;
@@ -50,6 +51,7 @@ pub use rank::Rank;
 pub use reduce_local::reduce_local;
 pub use request::{Persistent, Request, Scope, ScopedRequest, wait_all, wait_any, wait_some};
 pub use secret::JobSecret;
+pub use window::Window;
 
 /// What derived code names. Not for people.
 #[doc(hidden)]

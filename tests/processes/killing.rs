@@ -18,17 +18,21 @@ const SIZES: [&str; 4] = ["2", "1024", "262144", "mixed"];
 
 /// Case 14. All survivors name the rank within a second, and nothing is left behind.
 fn one_rank_is_killed(transport: &str) {
+    one_rank_is_killed_in(transport, |seed| vec!["loop", SIZES[seed as usize % SIZES.len()]]);
+}
+
+fn one_rank_is_killed_in(transport: &str, part: fn(u64) -> Vec<&'static str>) {
     for seed in 0..repetitions() {
         let mut random = Random::new(seed + 1);
-        let sizes = SIZES[seed as usize % SIZES.len()];
-        let mut job = Job::start(RANKS, &["loop", sizes], &[("GRADWIRE_TRANSPORT", transport)]);
+        let part = part(seed);
+        let mut job = Job::start(RANKS, &part, &[("GRADWIRE_TRANSPORT", transport)]);
         job.set_off(RANKS);
         let victim = random.below(RANKS as u64) as usize;
         some_time(&mut random);
         let killed = now();
         job.signal(victim, Signal::KILL);
         let failures = job.await_all("failed", RANKS - 1);
-        let what = format!("{transport}, {sizes} elements, seed {seed}, rank {victim} killed");
+        let what = format!("{transport}, {part:?}, seed {seed}, rank {victim} killed");
         for failure in &failures {
             let (at, error) = failure.text.split_once(' ').unwrap();
             assert!(error.starts_with(&format!("lost {victim}: ")), "{what}; rank {}: {error}", failure.rank);
@@ -49,6 +53,17 @@ fn one_rank_is_killed_over_shm() {
 #[test]
 fn one_rank_is_killed_over_tcp() {
     one_rank_is_killed("tcp");
+}
+
+/// In the middle of accesses to windows, whether it was the origin, the owner or the holder of a lock.
+#[test]
+fn one_rank_is_killed_among_accesses_over_shm() {
+    one_rank_is_killed_in("shm", |_| vec!["windows"]);
+}
+
+#[test]
+fn one_rank_is_killed_among_accesses_over_tcp() {
+    one_rank_is_killed_in("tcp", |_| vec!["windows"]);
 }
 
 /// Case 75: all at once, so that nobody can clean up for anybody. Then the next job starts as if nothing had been.

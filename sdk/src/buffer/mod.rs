@@ -1,11 +1,14 @@
 //! Memory: raw memory of operations, and reductions on it.
 
+mod exposed;
 mod lend;
 mod owned;
 mod private;
 mod reducer;
 mod span;
+mod update;
 
+pub(crate) use exposed::{Exposed, NOTICES};
 pub(crate) use lend::{Lent, Target, lend, lend_during, lend_shared, lend_to_scope};
 pub use owned::Buffer;
 pub(crate) use private::Private;

@@ -6,7 +6,7 @@ use crate::engine::{GroupId, Process};
 use crate::plan;
 use crate::{Error, Rank, Result};
 use gradwire_schema::layout::fingerprint_of_name;
-use gradwire_schema::{CallSignature, LayoutDigest};
+use gradwire_schema::{CallSignature, Datatype, LayoutDigest};
 use std::sync::Arc;
 
 impl Communicator {
@@ -17,6 +17,17 @@ impl Communicator {
     /// Those of every collective.
     pub fn duplicate(&self) -> Result<Self> {
         let signature = CallSignature::new(gradwire_schema::Collective::Duplicate);
+        let sequence = self.calls.count();
+        self.tell_all(signature, &[])?;
+        self.derive(sequence, 0, self.members.clone(), self.rank)
+    }
+
+    /// The communicator that a window is on: as a duplicate, but ranks that name another type of elements get a mismatch.
+    pub(crate) fn duplicate_for_window(&self, datatype: Datatype) -> Result<Self> {
+        let signature = CallSignature {
+            datatype: Some(datatype),
+            ..CallSignature::new(gradwire_schema::Collective::CreateWindow)
+        };
         let sequence = self.calls.count();
         self.tell_all(signature, &[])?;
         self.derive(sequence, 0, self.members.clone(), self.rank)

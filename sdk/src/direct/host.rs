@@ -180,7 +180,7 @@ impl Communicator {
     }
 
     /// As [`begin`](Self::begin), for what is no call of all ranks.
-    fn uncounted(&self, signature: CallSignature) -> Begin {
+    pub(super) fn uncounted(&self, signature: CallSignature) -> Begin {
         Begin {
             group: self.id(),
             sequence: self.calls(),
@@ -254,8 +254,8 @@ impl Call<'_> {
 /// The process around a call of the direct executor.
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
-    communicator: &'a Communicator,
-    begin: &'a Begin,
+    pub(super) communicator: &'a Communicator,
+    pub(super) begin: &'a Begin,
 }
 
 impl Surroundings<'_> {

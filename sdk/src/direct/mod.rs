@@ -28,10 +28,12 @@ mod scans;
 mod scatters;
 #[cfg(all(test, feature = "shm"))]
 mod tests;
+mod window;
 
 pub(crate) use board::BOARD_LEN;
 pub(crate) use condition::Condition;
 pub(crate) use host::{Call, Membership};
+pub(crate) use window::{Part, View};
 
 use crate::Rank;
 use crate::buffer::{Reducer, Span};

@@ -35,6 +35,8 @@ pub(crate) struct Core {
     rung: bool,
     /// When the thread that sleeps on the transports wakes by itself; `None`: never.
     pub(super) sleeps_until: Option<Instant>,
+    /// Something was posted since the last turn, and whoever sleeps has been told.
+    pub(super) stirred: bool,
 }
 
 impl Core {
@@ -51,11 +53,13 @@ impl Core {
             losses: Vec::new(),
             rung: false,
             sleeps_until: None,
+            stirred: false,
         }
     }
 
     /// One turn of the crank: whatever has arrived is handled, whatever can be sent is sent.
     pub(crate) fn turn(&mut self, now: Instant) -> Activity {
+        self.stirred = false;
         let activity = self.move_and_lose(now);
         if self.engine.has_finished() && self.has_output() {
             // Whoever waited for it may now compute for long, or end the process: what it owes others leaves first.
@@ -149,6 +153,7 @@ impl Core {
                 self.alarms.set(waker);
             }
         }
+        self.rung |= self.engine.take_window_news();
     }
 
     /// The result of an operation, once.

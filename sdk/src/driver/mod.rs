@@ -277,6 +277,16 @@ impl Shared {
         }
     }
 
+    /// Something was posted, and its caller goes on without a turn: somebody else makes one soon.
+    pub(crate) fn stir(&self, mut core: Crank<'_>) {
+        let is_first = !std::mem::replace(&mut core.stirred, true);
+        drop(core);
+        if is_first {
+            self.sleeper.wake();
+            self.handed.notify_all();
+        }
+    }
+
     pub(crate) fn is_crowded(&self) -> bool {
         self.crowded
     }

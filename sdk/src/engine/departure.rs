@@ -112,6 +112,7 @@ impl Engine {
     /// A transport lost a process: nothing more of it will come.
     pub(crate) fn lost(&mut self, process: Process, reason: Arc<str>, port: &mut dyn Port) {
         self.depart(process, reason, self.now);
+        self.unlock_all_of(process, port);
         self.settle(port);
     }
 

@@ -23,6 +23,7 @@ impl Engine {
         match header.kind {
             FrameKind::Goodbye => self.departed(process),
             FrameKind::Abort => self.aborted(process, &header, payload, port),
+            FrameKind::Window | FrameKind::WindowReply => self.window_frame(process, &header, payload, port),
             _ => self.dispatch(process, &header, payload, port),
         }
     }

@@ -19,6 +19,7 @@ mod slot;
 mod tests;
 mod timeout;
 mod transfer;
+mod window;
 
 pub(crate) use agreement::Contribution;
 use departure::Departures;
@@ -29,6 +30,7 @@ pub(crate) use message::{Found, Pattern, Payload, Probing};
 use operation::call;
 pub(crate) use operation::{Outcome, Work, mismatch};
 pub(crate) use port::{Port, Process, Sent, Staging};
+pub(crate) use window::Window;
 
 use crate::{Error, Rank};
 use gradwire_schema::{CallSignature, FrameHeader};
@@ -103,6 +105,7 @@ pub(crate) struct Engine {
     /// Something was given up here of which others have still to hear.
     alarmed: bool,
     scratch: Vec<u8>,
+    windows: window::Windows,
 }
 
 impl Engine {
@@ -126,6 +129,7 @@ impl Engine {
             finished: Vec::new(),
             alarmed: false,
             scratch: Vec::new(),
+            windows: window::Windows::default(),
         }
     }
 
@@ -294,6 +298,7 @@ impl Engine {
 
     /// Moves whatever can be moved: messages that were not taken, then the operations that no event would move.
     pub(crate) fn advance_all(&mut self, port: &mut dyn Port) {
+        self.acknowledge(port);
         self.flush(port);
         let mut next = self.restless.first().copied();
         while let Some(key) = next {

@@ -2,6 +2,7 @@
 
 mod leaving;
 mod messages;
+mod windows;
 
 use super::{
     Begin, Calls, Contribution, Engine, GroupId, Key, Outcome, Pattern, Payload, Port, Process, Sent,

@@ -3,6 +3,7 @@
 //! It reports to the test through the Unix socket that `RANK_REPORTS` names: one line per event, and reads from there
 //! when to go on.
 
+use gradwire::window::Lock;
 use gradwire::{Communicator, Error, Gradient, Result, Sum};
 use gradwire_tests::ranks::{any_bits, hash, sums, value, values};
 use std::fmt;
@@ -16,6 +17,7 @@ fn main() {
     let argument = arguments.next();
     match &*part {
         "loop" => all_reduces(argument.as_deref()),
+        "windows" => accesses(),
         "leave" => leave(argument.as_deref()),
         "finish" => finish(argument.as_deref(), arguments.next().as_deref()),
         "panic" => panics(),
@@ -67,6 +69,33 @@ fn all_reduces(kind: Option<&str>) {
         is_temporary && !line.contains(&*program)
     };
     assert_eq!(maps.lines().find(named), None);
+}
+
+/// Accesses to the windows of all ranks until an error, which it reports with the time.
+fn accesses() {
+    let comm = gradwire::init().expect("a place in the job");
+    let (rank, size) = (comm.rank(), comm.size());
+    let window = comm.create_window::<f32>(COUNTS[3]).expect("a window");
+    let mut reports = Reports::new(rank);
+    reports.say(format_args!("ready {}", std::process::id()));
+    reports.await_line();
+    let (mine, mut theirs) = (values(rank, COUNTS[3]), vec![0.0; COUNTS[3]]);
+    let step = |call: usize, theirs: &mut [f32]| -> Result<()> {
+        let target = (rank + call) % size;
+        let lock =
+            window.lock(target, if call.is_multiple_of(3) { Lock::Exclusive } else { Lock::Shared })?;
+        window.put(target, 0, &mine)?;
+        window.accumulate(target, 0, &mine, Sum)?;
+        window.get(target, 0, theirs)?;
+        window.put_notify(target, 0, &mine[..1], rank)?;
+        lock.unlock()?;
+        if call.is_multiple_of(5) { window.fence() } else { Ok(()) }
+    };
+    let error = (0..).find_map(|call| step(call, &mut theirs).err());
+    if let Some(error) = error {
+        reports.say(format_args!("failed {} {}", now(), describe(&error)));
+    }
+    reports.await_line();
 }
 
 fn all_of(buffers: &[Vec<f32>]) -> u64 {
