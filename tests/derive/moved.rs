@@ -112,6 +112,10 @@ fn refused(over: Over) {
                 comm.all_gather_into(&forged(&comm, count), &mut all).unwrap();
                 comm.all_reduce(&mut forged(&comm, count), later::<Forged>()).unwrap();
                 comm.send(&forged(&comm, count), 0, 9).unwrap();
+                comm.gather_into(&forged(&comm, count), &mut [], 0).unwrap();
+                comm.reduce(&mut forged(&comm, count), 0, later::<Forged>()).unwrap();
+                let mut lent = forged(&comm, count);
+                comm.scope(|scope| scope.broadcast(&mut lent, 2).wait().1).unwrap().unwrap();
                 comm.all_reduce(&mut values(rank, count), later::<Usual>()).unwrap();
                 continue;
             }
@@ -129,6 +133,20 @@ fn refused(over: Over) {
                 is_refused(comm.recv(&mut mine, 2, 9), count - 1);
                 assert_eq!(mine, values(rank, count));
             }
+            let mut gathered = if rank == 0 { before.clone() } else { Vec::new() };
+            let results = [
+                comm.gather_into(&mine, &mut gathered, 0),
+                comm.reduce(&mut mine, 0, later::<Usual>()),
+                comm.scope(|scope| scope.broadcast(&mut mine, 2).wait().1).unwrap(),
+            ];
+            for (result, at) in results.into_iter().zip([3 * count - 1, count - 1, count - 1]) {
+                // Only the root gets what is gathered and reduced; all get what is broadcast.
+                if rank == 0 || result.is_err() {
+                    is_refused(result, at);
+                }
+            }
+            assert_eq!((mine, gathered), (values(rank, count), if rank == 0 { before } else { Vec::new() }));
+            let mut mine = values(rank, count);
             // The communicator goes on.
             comm.all_reduce(&mut mine, later::<Usual>()).unwrap();
             assert_eq!(mine, values(2, count));
@@ -150,6 +168,27 @@ fn is_refused<R: std::fmt::Debug>(result: gradwire::Result<R>, at: usize) {
     }
 }
 
+#[derive(Equivalence, Clone, Copy, PartialEq, Debug, Default)]
+struct Nothing;
+
+/// Values of no bytes are a mistake that is told, on every rank.
+fn nothing(over: Over) {
+    run(over, 3, |comm| {
+        for count in [1, 5000] {
+            let mut all = vec![Nothing; count];
+            let told = [
+                comm.broadcast(&mut all, 1),
+                comm.all_reduce(&mut all, later::<Nothing>()),
+                comm.all_gather_into(&all, &mut vec![Nothing; 3 * count]),
+            ];
+            for result in told {
+                assert!(matches!(result, Err(Error::Misuse(_))), "{result:?}");
+            }
+        }
+        comm.barrier().unwrap();
+    });
+}
+
 macro_rules! over {
     ($($name:ident: $over:ident,)*) => {$(
         mod $name {
@@ -157,6 +196,8 @@ macro_rules! over {
 
             #[test]
             fn values_arrive() { super::arrive($over); }
+            #[test]
+            fn nothing_is_refused() { super::nothing($over); }
             #[test]
             fn what_is_no_value_is_refused() { super::refused($over); }
         }

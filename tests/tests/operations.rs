@@ -7,8 +7,8 @@ use gradwire::{
 };
 use gradwire_tests::ranks::{Over, run, value};
 
-/// Small ones travel with the signatures, long ones by a plan in several pieces.
-const COUNTS: [usize; 4] = [0, 1, 33, 4000];
+/// Small ones travel with the signatures, long ones by a plan, in several segments.
+const COUNTS: [usize; 4] = [0, 1, 33, 8_000];
 const RANKS: [usize; 4] = [1, 2, 3, 5];
 
 /// A matrix of two rows over the integers modulo 2^32: its product is associative and not commutative.

@@ -319,7 +319,7 @@ impl Flow {
         let mut moved = false;
         if matches!(self.steps[index].part, Part::Idle) {
             let token = Token(u64::from(self.key.0) << 32 | index as u64);
-            let mut outgoing = Outgoing::new(peer, token, span);
+            let mut outgoing = Outgoing::new(peer, token, span, self.job.plan.shape().element_size);
             if let Some((header, opening)) = self.openings.remove(&(to, step.channel)) {
                 outgoing.open(&header, opening).map_err(|breach| (peer, breach))?;
             }
@@ -408,7 +408,8 @@ impl Flow {
         let step = &self.steps[index].step;
         let (len, channel) = (self.bytes(&step.range).len(), step.channel);
         if matches!(self.steps[index].part, Part::Idle) {
-            let all = from.iter().map(|rank| Incoming::new(self.members[*rank], len)).collect();
+            let unit = self.job.plan.shape().element_size;
+            let all = from.iter().map(|rank| Incoming::new(self.members[*rank], len, unit)).collect();
             self.steps[index].part = Part::Receiving(all);
         }
         let Part::Receiving(all) = &mut self.steps[index].part else { return Ok(false) };

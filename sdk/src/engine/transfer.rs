@@ -10,7 +10,7 @@ use gradwire_schema::FrameHeader;
 use gradwire_transport::{Notice, Put, Region, RegionKey, RemoteRegion, Token};
 use std::ops::Range;
 
-/// Bytes of a segment, unless the message is so long that their number would not fit into a notice.
+/// Bytes of a segment, or a few less, unless the message is so long that their number would not fit into a notice.
 pub(crate) const SEGMENT: usize = 256 << 10;
 /// Segments of a staging window.
 const WINDOW: usize = 4;
@@ -25,9 +25,11 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    pub(crate) fn new(len: usize) -> Self {
-        // Doubling keeps the segment a multiple of every element's size.
-        let mut segment = SEGMENT;
+    /// In segments that are a multiple of `unit`, the bytes of an element: each can be reduced by itself.
+    pub(crate) fn new(len: usize, unit: usize) -> Self {
+        let unit = unit.max(1);
+        // Doubling keeps it a multiple.
+        let mut segment = (SEGMENT / unit).max(1) * unit;
         while len.div_ceil(segment) > MAX_SEGMENTS {
             segment *= 2;
         }
@@ -114,9 +116,10 @@ enum Sending {
 pub(crate) struct Breach(pub(crate) &'static str);
 
 impl Outgoing {
-    pub(crate) fn new(peer: Process, token: Token, span: Span) -> Self {
+    /// Both ends cut at the same `unit`.
+    pub(crate) fn new(peer: Process, token: Token, span: Span, unit: usize) -> Self {
         let state = if span.len() == 0 { Sending::Over } else { Sending::Waiting };
-        Self { peer, token, span, cut: Cut::new(span.len()), state }
+        Self { peer, token, span, cut: Cut::new(span.len(), unit), state }
     }
 
     /// The receiver opened its memory.
@@ -272,8 +275,8 @@ enum Place {
 }
 
 impl Incoming {
-    pub(crate) fn new(peer: Process, len: usize) -> Self {
-        let cut = Cut::new(len);
+    pub(crate) fn new(peer: Process, len: usize, unit: usize) -> Self {
+        let cut = Cut::new(len, unit);
         Self { peer, cut, place: Place::Nowhere, arrived: vec![0; cut.segments().div_ceil(64)], consumed: 0 }
     }
 
@@ -392,19 +395,22 @@ pub(crate) struct Segment {
 mod tests {
     use super::{Cut, MAX_SEGMENTS, SEGMENT};
 
-    /// Whatever the length, the segments lie end to end, and a notice can name each.
+    /// Whatever the length, the segments lie end to end between elements, and a notice can name each.
     #[test]
     fn lengths_beyond_32_bits_are_cut_without_a_gap() {
         for len in [0, 1, SEGMENT + 1, (1 << 31) - 1, 1 << 31, (1 << 32) + 3, (1 << 34) + 1, (1 << 45) + 7] {
-            let cut = Cut::new(len);
-            assert!(cut.segments() <= MAX_SEGMENTS);
-            let mut end = 0;
-            for segment in 0..cut.segments() {
-                let range = cut.range(segment);
-                assert!(range.start == end && range.end > end, "{len}: {range:?}");
-                end = range.end;
+            for unit in [1, 16, 28, SEGMENT + 1] {
+                let cut = Cut::new(len, unit);
+                assert!(cut.segments() <= MAX_SEGMENTS);
+                let mut end = 0;
+                for segment in 0..cut.segments() {
+                    let range = cut.range(segment);
+                    assert!(range.start == end && range.end > end, "{len}: {range:?}");
+                    assert!(range.start.is_multiple_of(unit), "{len} by {unit}: {range:?}");
+                    end = range.end;
+                }
+                assert_eq!(end, len);
             }
-            assert_eq!(end, len);
         }
     }
 }

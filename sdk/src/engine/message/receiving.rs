@@ -48,7 +48,7 @@ impl Receiving {
                 self.span.write(bytes);
                 Transfer::Unacknowledged
             }
-            None if fits => Transfer::Announced(Incoming::new(head.process, head.len)),
+            None if fits => Transfer::Announced(Incoming::new(head.process, head.len, 1)),
             _ => Transfer::Unacknowledged,
         };
         self.matched = Some(Matched { head, transfer });

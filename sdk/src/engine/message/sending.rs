@@ -116,7 +116,7 @@ impl Sending {
         let sent = port.send(self.process, scratch);
         if sent == Sent::Taken {
             self.state = match departure {
-                Departure::Announced => State::Long(Outgoing::new(self.process, token, self.span)),
+                Departure::Announced => State::Long(Outgoing::new(self.process, token, self.span, 1)),
                 Departure::Whole => self.left(),
             };
         }
