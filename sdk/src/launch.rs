@@ -1,4 +1,4 @@
-//! Starting the ranks of a job on this host.
+//! Starting the ranks of a job, on this host or through a remote shell on several.
 //!
 //! ```no_run
 //! use gradwire::launch::{Launcher, OnFailure};
@@ -22,6 +22,7 @@
 //! receives on through an [`Interrupter`].
 
 mod environment;
+mod hosts;
 mod interrupt;
 mod launcher;
 mod output;
@@ -34,6 +35,7 @@ mod tie;
 #[cfg(test)]
 pub(crate) use environment::of_rank;
 pub(crate) use environment::{LAUNCHER_VARIABLE, is_hosted};
+pub use hosts::Hosts;
 pub use interrupt::{Interrupter, Signal};
 pub use launcher::{Launcher, OnFailure, Output};
 pub use report::{Ending, Report};

@@ -1,4 +1,4 @@
-//! The same program under MPI's launchers and torchrun's variables, unchanged.
+//! The same program under the launchers of MPI and Slurm and with torchrun's variables, unchanged.
 
 use crate::job::RANK;
 use std::net::TcpListener;
@@ -80,6 +80,27 @@ fn pmix_without_its_library_is_an_error_with_the_remedy() {
 #[test]
 fn hydra() {
     two_ranks_under("mpiexec.hydra", &[], &[]);
+}
+
+#[test]
+fn srun() {
+    let script = format!(
+        "set -e; for mpi in none pmi2 pmix; do srun --mpi=$mpi -n 2 {RANK} train; done; \
+         srun --mpi=pmix -n 2 env SLURM_STEP_NUM_NODES=2 {RANK} train"
+    );
+    let cluster = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/slurm.sh");
+    let output = Command::new(cluster).args(["bash", "-c", &script]).stdin(Stdio::null()).output().unwrap();
+    let (said, complained) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if output.status.code() == Some(77) {
+        println!("{}", said.trim_end());
+        return;
+    }
+    assert!(output.status.success(), "{said}{complained}");
+    for rank in 0..2 {
+        // Under none, pmi2, pmix, and over PMIx.
+        assert_eq!(said.matches(&format!("rank {rank} of 2 trained")).count(), 4, "{said}{complained}");
+    }
 }
 
 /// torchrun's agent listens at MASTER_PORT all the time.

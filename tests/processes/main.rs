@@ -6,4 +6,5 @@ mod job;
 mod killing;
 mod launchers;
 mod leaving;
+mod remote;
 mod stopping;

@@ -13,7 +13,7 @@ struct Package {
     tests: &'static str,
 }
 
-const PACKAGES: [Package; 3] = [
+const PACKAGES: [Package; 4] = [
     Package {
         name: "openmpi-bin",
         probe: &["mpirun.openmpi", "--version"],
@@ -24,6 +24,7 @@ const PACKAGES: [Package; 3] = [
         probe: &["mpiexec.hydra", "--version"],
         tests: "start-up under MPICH's mpiexec (hydra)",
     },
+    Package { name: "slurm-wlm", probe: &["slurmctld", "-V"], tests: "start-up under Slurm's srun" },
     Package {
         name: "python3-venv",
         probe: &["python3", "-c", "import ensurepip"],

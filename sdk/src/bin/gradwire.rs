@@ -4,7 +4,7 @@
 use clap::{Args, Parser, ValueEnum};
 use gradwire::bootstrap::{Placement, discover};
 use gradwire::config::{Environment, duration};
-use gradwire::launch::{Interrupter, Launcher, OnFailure, Signal, tie_to};
+use gradwire::launch::{Hosts, Interrupter, Launcher, OnFailure, Signal, tie_to};
 use gradwire::{Config, Error, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 #[derive(Parser)]
 #[command(name = "gradwire", version)]
 enum Cli {
-    /// Starts ranks of a program on this host and waits for them.
+    /// Starts ranks of a program, on this host or several, and waits for them.
     Run(Run),
     /// Says which place a process finds, and meets the other ranks: start it as you would start a program.
     Doctor,
@@ -35,6 +35,15 @@ struct Run {
     /// How many ranks to start.
     #[arg(short = 'n', long)]
     ranks: usize,
+    /// Hosts to start them on, in blocks: a,b,c. The default is this one.
+    #[arg(long, value_delimiter = ',', requires_all = ["rsh", "address"], value_name = "HOSTS")]
+    hosts: Vec<String>,
+    /// Leads to a host, as `ip netns exec {host}`, or with a shell there `ssh {host} {command}`.
+    #[arg(long, requires = "hosts", value_name = "COMMAND")]
+    rsh: Option<String>,
+    /// Where the launcher listens for its ranks: an address of this host that all hosts reach.
+    #[arg(long, requires = "hosts", value_name = "HOST:PORT")]
+    address: Option<String>,
     /// What happens to the other ranks when one fails.
     #[arg(long, default_value = "stop")]
     on_failure: Policy,
@@ -97,13 +106,22 @@ fn run(arguments: Run) -> Result<i32> {
     // Said once here rather than by every rank.
     Config::read(settings.iter().map(|(name, value)| (*name, value.as_str())).collect::<Environment>())?;
 
-    let this_program = std::env::current_exe().map_err(|error| system(&error))?;
-    let mut launcher = Launcher::new(this_program)
-        .arguments(["tie", &std::process::id().to_string(), "--"])
-        .arguments(arguments.command)
-        .ranks(arguments.ranks)
-        .grace(arguments.grace)
-        .on_failure(match arguments.on_failure {
+    let mut launcher = if arguments.hosts.is_empty() {
+        let this_program = std::env::current_exe().map_err(|error| system(&error))?;
+        let tie = ["tie".to_owned(), std::process::id().to_string(), "--".to_owned()];
+        Launcher::new(this_program).arguments(tie).arguments(arguments.command)
+    } else {
+        // Elsewhere there may be no such launcher, and this one is not the parent.
+        let mut words = arguments.command.into_iter();
+        let (rsh, address) = (arguments.rsh.unwrap_or_default(), arguments.address.unwrap_or_default());
+        Launcher::new(words.next().unwrap_or_default()).arguments(words).hosts(Hosts::new(
+            arguments.hosts,
+            &rsh,
+            &address,
+        )?)
+    };
+    launcher =
+        launcher.ranks(arguments.ranks).grace(arguments.grace).on_failure(match arguments.on_failure {
             Policy::Stop => OnFailure::Stop,
             Policy::Continue => OnFailure::Continue,
         });

@@ -2,7 +2,8 @@
 #![forbid(unsafe_code)]
 
 use super::supervisor::Supervisor;
-use super::{Interrupter, Report, environment};
+use super::{Hosts, Interrupter, Report, environment};
+use crate::bootstrap::Local;
 use crate::bootstrap::rendezvous::{Host, Rules};
 use crate::config::{MAX_RANKS, MeetingAddress, setting};
 use crate::secret::random;
@@ -16,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Starts the ranks of a job on this host and waits for them.
+/// Starts the ranks of a job, on this host if nothing else is said, and waits for them.
 #[derive(Debug)]
 #[must_use = "nothing is started before `run`"]
 pub struct Launcher {
@@ -27,6 +28,7 @@ pub struct Launcher {
     pub(super) grace: Duration,
     pub(super) output: Output,
     interrupter: Option<Interrupter>,
+    hosts: Option<Hosts>,
 }
 
 /// What happens to the other ranks when one fails: it ends with another code than 0, or by a signal.
@@ -62,6 +64,7 @@ impl Launcher {
             grace: Duration::from_secs(5),
             output: Output::default(),
             interrupter: None,
+            hosts: None,
         }
     }
 
@@ -88,6 +91,16 @@ impl Launcher {
     /// How many ranks to start, 1 to 65536.
     pub fn ranks(mut self, ranks: usize) -> Self {
         self.ranks = ranks;
+        self
+    }
+
+    /// Starts the ranks on these hosts, in blocks of consecutive ranks. There must be a rank for each.
+    ///
+    /// A rank's own variables travel with its command; others are inherited where the remote shell passes them on. The
+    /// job's secret does not travel: without a [`secret_file`](Config::secret_file) that is there on all hosts, whoever
+    /// reaches the address first is believed. Signals reach the remote shell, and the rank where that passes them on.
+    pub fn hosts(mut self, hosts: Hosts) -> Self {
+        self.hosts = Some(hosts);
         self
     }
 
@@ -135,9 +148,7 @@ impl Launcher {
         }
         let interrupter = self.interrupter()?;
         allow_descriptors(self.ranks);
-        let name =
-            random::<16>()?.iter().fold(String::from("gradwire-"), |name, byte| format!("{name}{byte:02x}"));
-        let address = MeetingAddress::Unix(name);
+        let address = self.address()?;
         let rules = Rules { size: self.ranks, key: self.key()?, repeats: true };
         let _host = Host::start(&address, rules)?;
         let mut supervisor = Supervisor::new(&self, interrupter, self.ranks);
@@ -146,6 +157,24 @@ impl Launcher {
             supervisor.add(self.start(rank, &address)?)?;
         }
         supervisor.run()
+    }
+
+    /// Where the ranks will meet: under a name of this job's own if they are all here.
+    fn address(&self) -> Result<MeetingAddress> {
+        match &self.hosts {
+            Some(hosts) if hosts.count() > self.ranks => Err(setting(
+                "the number of ranks",
+                &self.ranks.to_string(),
+                &format!("at least one for each of the {} hosts", hosts.count()),
+            )),
+            Some(hosts) => Ok(hosts.address.clone()),
+            None => {
+                let name = random::<16>()?
+                    .iter()
+                    .fold(String::from("gradwire-"), |name, byte| format!("{name}{byte:02x}"));
+                Ok(MeetingAddress::Unix(name))
+            }
+        }
     }
 
     /// The secret that the ranks will read from their environment.
@@ -159,12 +188,20 @@ impl Launcher {
     }
 
     fn start(&self, rank: Rank, address: &MeetingAddress) -> Result<Child> {
-        let program = self.command.first().map(OsString::as_os_str).unwrap_or_default();
+        let local = Local { rank, size: self.ranks };
+        let local = self.hosts.as_ref().map_or(local, |hosts| hosts.local(rank, self.ranks));
+        let own = environment::of_rank(rank, self.ranks, local, address);
+        let variables =
+            self.variables.iter().cloned().chain(own.map(|(name, value)| (name.into(), value.into())));
+        let words = match &self.hosts {
+            Some(hosts) => hosts.command(rank, self.ranks, variables.clone(), &self.command),
+            None => self.command.clone(),
+        };
+        let program = words.first().map(OsString::as_os_str).unwrap_or_default();
         let mut command = Command::new(program);
         command
-            .args(self.command.get(1..).unwrap_or_default())
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .envs(environment::of_rank(rank, self.ranks, address))
+            .args(words.get(1..).unwrap_or_default())
+            .envs(variables)
             .stdin(if rank == 0 && !std::io::stdin().is_terminal() {
                 Stdio::inherit()
             } else {

@@ -92,7 +92,8 @@ fn own_variables_outrank_all_others() {
 #[test]
 fn a_launcher_of_ours_hosts_the_meeting() {
     let address = MeetingAddress::Unix("gradwire-1".into());
-    let environment: Environment = launch::of_rank(2, 5, &address).into_iter().collect();
+    let environment: Environment =
+        launch::of_rank(2, 5, Local { rank: 2, size: 5 }, &address).into_iter().collect();
     let (place, source) = find(&Config::read(environment).unwrap()).unwrap();
     let local = Some(Local { rank: 2, size: 5 });
     assert_eq!(place, Place::Meeting(Seat { rank: 2, size: 5, local, address, is_hosted: true }));
