@@ -86,6 +86,8 @@ pub(crate) struct Engine {
     operations: BTreeMap<Key, Operation>,
     /// Those that are advanced at every turn, in the same order.
     restless: BTreeSet<Key>,
+    /// When operations are looked at again, soonest first.
+    deadlines: BTreeSet<(Instant, Key)>,
     next_key: u32,
     slots: Slots,
     /// Messages that the port did not take yet, oldest first.
@@ -117,6 +119,7 @@ impl Engine {
             dropped: Dropped::default(),
             operations: BTreeMap::new(),
             restless: BTreeSet::new(),
+            deadlines: BTreeSet::new(),
             next_key: 1,
             slots: Slots::new(),
             outbox: VecDeque::new(),
@@ -238,6 +241,7 @@ impl Engine {
         } else {
             Vec::new()
         };
+        self.deadlines.extend(operation.due().map(|due| (due, key)));
         self.operations.insert(key, operation);
         self.start_message(id, key, port);
         for (process, header, payload) in early {
@@ -373,6 +377,9 @@ impl Engine {
     fn finish(&mut self, key: Key, mut result: Result<Outcome, Error>, port: &mut dyn Port) {
         let Some(mut operation) = self.operations.remove(&key) else { return };
         self.restless.remove(&key);
+        if let Some(due) = operation.due() {
+            self.deadlines.remove(&(due, key));
+        }
         let id = operation.begin.group;
         if let Some(letter) = operation.close(port, &mut self.slots) {
             self.post(letter, port);

@@ -1,6 +1,7 @@
 //! Deadlines: the peers are asked where they are, then the call is given up.
 
 use super::fault::Fault;
+use super::operation::Operation;
 use super::port::{Port, Process};
 use super::{Begin, Engine, Key, Letter};
 use crate::{Call, Rank};
@@ -13,37 +14,26 @@ const PROBE: Duration = Duration::from_millis(500);
 impl Engine {
     /// When [`tick`](Self::tick) must be called next.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.operations
-            .values()
-            .filter_map(|operation| {
-                let deadline = operation.deadline?;
-                Some(if operation.probed { deadline } else { probe_time(deadline, &operation.begin) })
-            })
-            .chain(self.departures.deadline(self.now))
-            .min()
+        let first = self.deadlines.first().map(|(at, _)| *at);
+        first.into_iter().chain(self.departures.deadline(self.now)).min()
     }
 
     /// Asks and ends operations whose time has come. Everything that has arrived was looked at before.
     pub(crate) fn tick(&mut self, now: Instant, port: &mut dyn Port) {
         self.settle(port);
-        let due = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
-        let probes: Vec<Key> = self
-            .operations
-            .iter()
-            .filter(|(_, op)| !op.probed && due(op.deadline.map(|deadline| probe_time(deadline, &op.begin))))
-            .map(|(key, _)| *key)
-            .collect();
-        for key in probes {
-            if let Some(operation) = self.operations.get_mut(&key) {
+        while let Some(&(at, key)) = self.deadlines.first()
+            && at <= now
+        {
+            self.deadlines.pop_first();
+            let Some(operation) = self.operations.get_mut(&key) else { continue };
+            if operation.probed {
+                self.time_out(key, now, port);
+            } else {
                 operation.probed = true;
                 let begin = operation.begin.clone();
+                self.deadlines.extend(operation.due().map(|due| (due, key)));
                 self.ask(&begin, 0, port);
             }
-        }
-        let late: Vec<Key> =
-            self.operations.iter().filter(|(_, op)| due(op.deadline)).map(|(key, _)| *key).collect();
-        for key in late {
-            self.time_out(key, now, port);
         }
     }
 
@@ -118,7 +108,11 @@ impl Engine {
     }
 }
 
-fn probe_time(deadline: Instant, begin: &Begin) -> Instant {
-    let lead = begin.timeout.map_or(PROBE, |timeout| PROBE.min(timeout / 2));
-    deadline.checked_sub(lead).unwrap_or(deadline)
+impl Operation {
+    /// When it is to be looked at: first the peers are asked about it, then it is given up.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let deadline = self.deadline?;
+        let lead = self.begin.timeout.map_or(PROBE, |timeout| PROBE.min(timeout / 2));
+        if self.probed { Some(deadline) } else { Some(deadline.checked_sub(lead).unwrap_or(deadline)) }
+    }
 }
