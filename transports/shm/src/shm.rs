@@ -139,6 +139,8 @@ impl Shm {
 fn limits() -> Limits {
     let mut limits = Limits::MODEST;
     limits.send = MAX_SEND;
+    // Even the longest that can be sent at once takes half as long as an announced one (`cargo xtask bench p2p`).
+    limits.eager = MAX_SEND;
     limits.put = 1 << 20;
     limits.inline = 256;
     limits.outstanding = 256;
