@@ -3,7 +3,7 @@
 //! A rate counts the bytes that a kernel touches: those of all sources and of all destinations, a destination that is
 //! also a source twice.
 
-use gradwire_schema::operation::{Average, Max, Min, Product, Sum, WideSum};
+use gradwire_schema::operation::{Average, Max, Min, Product, ReproducibleSum, Sum, WideSum};
 use gradwire_schema::{ConvertTo, Element, F8E4m3, F8E5m2, Float, Reduction};
 use half::{bf16, f16};
 use std::hint::black_box;
@@ -61,6 +61,7 @@ fn controls(table: &mut Table, bytes: usize) -> io::Result<()> {
 fn floats<T: Float>(table: &mut Table, bytes: usize, one: T) -> io::Result<()> {
     for (sources, destinations) in [(2, 1), (2, 2), (4, 1), (8, 8)] {
         reduction(table, bytes, one, Sum, sources, destinations)?;
+        reduction(table, bytes, one, ReproducibleSum, sources, destinations)?;
     }
     reduction(table, bytes, one, Average, 2, 1)?;
     reduction(table, bytes, one, Product, 2, 1)?;
@@ -131,7 +132,7 @@ impl Table {
         } else {
             let [operation, datatype, shape, bytes] = ["operation", "datatype", "in>out", "bytes"];
             let [micros, rate] = ["median us", "GB/s"];
-            writeln!(output, "{operation:<14} {datatype:<8} {shape:>6} {bytes:>10} {micros:>12} {rate:>8}")?;
+            writeln!(output, "{operation:<16} {datatype:<8} {shape:>6} {bytes:>10} {micros:>12} {rate:>8}")?;
         }
         Ok(Self { csv, output })
     }
@@ -153,7 +154,7 @@ impl Table {
             let output = &mut self.output;
             writeln!(
                 output,
-                "{operation:<14} {datatype:<8} {shape:>6} {bytes:>10} {micros:>12.2} {rate:>8.1}"
+                "{operation:<16} {datatype:<8} {shape:>6} {bytes:>10} {micros:>12.2} {rate:>8.1}"
             )
         }
     }

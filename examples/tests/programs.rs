@@ -98,6 +98,15 @@ fn windows() {
 }
 
 #[test]
+fn communicators() {
+    for ranks in [1, 2, 5] {
+        for (rank, output) in start(env!("CARGO_BIN_EXE_communicators"), ranks, &[]).iter().enumerate() {
+            assert_eq!(printed(output), format!("rank {rank} of {ranks} is done\n"));
+        }
+    }
+}
+
+#[test]
 fn deriving_gradient() {
     printed(&Command::new(env!("CARGO_BIN_EXE_deriving_gradient")).output().unwrap());
 }
