@@ -9,6 +9,7 @@ mod groups;
 mod later;
 mod messages;
 mod reductions;
+mod windows;
 
 use gradwire::Communicator;
 use gradwire_tests::ranks::{Over, run};
