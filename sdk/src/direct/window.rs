@@ -12,10 +12,12 @@ use gradwire_schema::{CallSignature, Datatype};
 use gradwire_transport::{Region, RegionKey, RemoteRegion};
 use std::sync::Arc;
 
-/// This rank's part of a window.
+/// This rank's part of a window. Peers no longer reach it once it is dropped: those who have mapped it write into pages
+/// that nobody reads.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) memory: Arc<Exposed>,
+    job: Arc<Job>,
     /// Where the memory comes from, and the key by which peers map it; `None` where no peer can.
     shared: Option<(usize, Region, RegionKey)>,
 }
@@ -28,6 +30,14 @@ pub(crate) struct View {
     region: RemoteRegion,
 }
 
+impl Drop for Part {
+    fn drop(&mut self) {
+        if let Some((carrier, region, _)) = self.shared {
+            self.job.shared().lock().wires.carriers[carrier].transport.deregister(region);
+        }
+    }
+}
+
 impl Part {
     /// Zeros, in memory that peers map if there is a peer that can.
     pub(crate) fn new(communicator: &Communicator, datatype: Datatype, count: usize) -> Result<Self> {
@@ -36,7 +46,7 @@ impl Part {
             Error::System(format!("there is no memory for a window of {count} {elements}").into())
         };
         let len = Exposed::len_of(datatype, count).ok_or_else(refused)?;
-        let job = communicator.job();
+        let job = communicator.job().clone();
         let mut core = job.shared().lock();
         let carrier = core.wires.direct_carrier().filter(|carrier| {
             let leads_there = |process: &Process| leads(&core, *process, *carrier);
@@ -45,22 +55,19 @@ impl Part {
         let Some(carrier) = carrier else {
             drop(core);
             let memory = Exposed::private(datatype, count).ok_or_else(refused)?;
-            return Ok(Self { memory: Arc::new(memory), shared: None });
+            return Ok(Self { memory: Arc::new(memory), job, shared: None });
         };
         let transport = &mut core.wires.carriers[carrier].transport;
         let (region, allocation) = transport.allocate(len).map_err(|error| {
             Error::System(format!("{len} bytes of shared memory are refused: {error}").into())
         })?;
         let key = transport.export(region);
-        match (Exposed::allocated(datatype, count, allocation), key) {
-            (Some(memory), Some(key)) => {
-                Ok(Self { memory: Arc::new(memory), shared: Some((carrier, region, key)) })
-            }
-            _ => {
-                transport.deregister(region);
-                Err(refused())
-            }
-        }
+        let (Some(memory), Some(key)) = (Exposed::allocated(datatype, count, allocation), key) else {
+            transport.deregister(region);
+            return Err(refused());
+        };
+        drop(core);
+        Ok(Self { memory: Arc::new(memory), job, shared: Some((carrier, region, key)) })
     }
 
     /// What peers need to map the memory.
@@ -68,21 +75,9 @@ impl Part {
         self.shared.map(|(_, _, key)| key)
     }
 
-    /// Takes the memory back from peers. Those who have mapped it write into pages that nobody reads.
-    pub(crate) fn revoke(&mut self, job: &Job) {
-        if let Some((carrier, region, _)) = self.shared.take() {
-            job.shared().lock().wires.carriers[carrier].transport.deregister(region);
-        }
-    }
-
     /// Lends this rank's elements to `program`, between two fences: no rank reaches for any part in between.
-    pub(crate) fn lend<T: Element, R>(
-        &mut self,
-        job: &Job,
-        id: GroupId,
-        program: impl FnOnce(&mut [T]) -> R,
-    ) -> R {
-        let _lent = Lent::new(job, id);
+    pub(crate) fn lend<T: Element, R>(&mut self, id: GroupId, program: impl FnOnce(&mut [T]) -> R) -> R {
+        let _lent = Lent::new(&self.job, id);
         // SAFETY: the first fence has ended all accesses of all ranks, and happens before this; what ranks do next is the second
         // fence, after this. The engine was just told, under the lock under which it works, to refuse whatever comes in spite
         // of that. The window is borrowed mutably, so this thread has no other way to its memory, nor has another thread.

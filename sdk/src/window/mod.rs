@@ -183,8 +183,7 @@ impl<T: Element> Window<T> {
     /// Those of `fence`. When the first one fails, `program` is not run.
     pub fn with_local<R>(&mut self, program: impl FnOnce(&mut [T]) -> R) -> Result<R> {
         self.fence_as(epoch::LOCAL)?;
-        let (job, id) = (self.communicator.job().clone(), self.communicator.id());
-        let result = self.part.lend(&job, id, program);
+        let result = self.part.lend(self.communicator.id(), program);
         self.fence_as(epoch::LOCAL)?;
         Ok(result)
     }
@@ -246,7 +245,6 @@ impl<T: Element> Drop for Window<T> {
         engine.close_window(self.communicator.id(), wires);
         job.shared().stir(core);
         self.ranks.drain(..).filter_map(|remote| remote.view).for_each(|view| view.release(&job));
-        self.part.revoke(&job);
     }
 }
 

@@ -223,11 +223,20 @@ fn leaks() {
         let sums: Result<Vec<u64>> = gradwire::run(2, |comm: Communicator| {
             let mut mine = any_bits::<u64>(comm.rank() as u64, 20_000);
             let mut reduce = |call| comm.all_reduce(&mut mine[..[1, 2000, 20_000][call % 3]], Sum).unwrap();
+            let windows = |count: usize| {
+                for _ in 0..count {
+                    let window = comm.create_window::<u64>(5000).unwrap();
+                    window.accumulate(1 - comm.rank(), 1000, &[1; 4000], Sum).unwrap();
+                    window.fence().unwrap();
+                }
+            };
             // The first of each size fills the pool.
             (0..calls.min(9)).for_each(&mut reduce);
+            windows(3);
             comm.barrier().unwrap();
             let before = Held::now();
             (0..calls).for_each(&mut reduce);
+            windows(calls.min(50));
             comm.barrier().unwrap();
             let after = Held::now();
             comm.barrier().unwrap();
