@@ -36,11 +36,13 @@ pub(crate) enum Kind {
     Messages,
     /// From each rank to the next, as each has received.
     Chain,
+    /// From each rank to one some ranks further, all at once.
+    Shift,
     /// Makes a communicator that later calls use.
     Split,
 }
 
-const KINDS: [Kind; 23] = [
+const KINDS: [Kind; 24] = [
     Kind::Barrier,
     Kind::Broadcast,
     Kind::AllReduce,
@@ -63,6 +65,7 @@ const KINDS: [Kind; 23] = [
     Kind::AllToAllVarying,
     Kind::Messages,
     Kind::Chain,
+    Kind::Shift,
     Kind::Split,
 ];
 

@@ -69,6 +69,7 @@ impl<'a, T: Value> Pair<'a, T> {
             Kind::AllToAllVarying => self.all_to_all_varying(),
             Kind::Messages => self.messages(),
             Kind::Chain => self.chain(),
+            Kind::Shift => self.shift(),
             Kind::Split => Ok(()),
         }
     }

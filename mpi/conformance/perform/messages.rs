@@ -13,12 +13,36 @@ impl<T: Value> Pair<'_, T> {
         let (from, to) = (self.root(), self.call.rank(1 + u64::from(self.call.chooses(0)), size));
         for tag in (self.call.tag..).take(self.call.several).filter(|_| from != to) {
             if self.group.rank() == from {
-                self.group.ours.send(&self.source, to, tag)?;
-                self.group.theirs.process_at_rank(to as i32).send_with_tag(&self.source[..], tag as i32);
+                let process = self.group.theirs.process_at_rank(to as i32);
+                if self.call.chooses(4) {
+                    self.group.ours.synchronous_send(&self.source, to, tag)?;
+                    process.synchronous_send_with_tag(&self.source[..], tag as i32);
+                } else {
+                    self.group.ours.send(&self.source, to, tag)?;
+                    process.send_with_tag(&self.source[..], tag as i32);
+                }
             } else if self.group.rank() == to {
                 self.receive(from, tag)?;
             }
         }
+        Ok(())
+    }
+
+    pub(super) fn shift(&mut self) -> Result<()> {
+        let (rank, size, tag) = (self.group.rank(), self.group.size(), self.call.tag);
+        let distance = self.root();
+        let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
+        let [mut ours, mut theirs] = [self.nothing(1), self.nothing(1)];
+        self.group.ours.send_receive(&self.source, to, tag, &mut ours, from, tag)?;
+        mpi::point_to_point::send_receive_into_with_tags(
+            &self.source[..],
+            &self.group.theirs.process_at_rank(to as i32),
+            tag as i32,
+            &mut theirs[..],
+            &self.group.theirs.process_at_rank(from as i32),
+            tag as i32,
+        );
+        self.comparison.moved(&ours, &theirs);
         Ok(())
     }
 

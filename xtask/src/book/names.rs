@@ -36,7 +36,7 @@ impl Names {
                 match pair[0] {
                     "fn" if public => _ = self.functions.insert(pair[1].to_owned()),
                     "struct" | "enum" | "trait" | "type" if public => {
-                        _ = self.types.insert(pair[1].to_owned())
+                        _ = self.types.insert(pair[1].to_owned());
                     }
                     _ => {}
                 }
