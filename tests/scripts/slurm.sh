@@ -11,6 +11,8 @@ done
 folder=$(mktemp -d /tmp/gradwire-slurm.XXXXXX)
 daemons=()
 cleanup() {
+    # srun returns before the end of its job's own daemon, which needs the others to end.
+    for _ in $(seq 50); do [ -z "$(squeue --noheader 2>/dev/null)" ] && break; sleep 0.1; done
     for daemon in "${daemons[@]}"; do kill "$daemon" 2>/dev/null || true; done
     wait 2>/dev/null || true
     rm -rf "$folder"
