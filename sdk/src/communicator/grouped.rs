@@ -23,8 +23,9 @@ impl Communicator {
     ///     calls.all_reduce(&mut samples, gradwire::Sum)
     /// })?;
     /// assert_eq!((weights[0], biases[0], samples[0]), (1.0, 2.0, 6));
-    /// # gradwire::Result::Ok(())
-    /// # }).unwrap().into_iter().for_each(Result::unwrap);
+    /// # Ok::<(), gradwire::Error>(())
+    /// # })?.into_iter().collect::<gradwire::Result<()>>()?;
+    /// # Ok::<(), gradwire::Error>(())
     /// ```
     ///
     /// # Errors

@@ -21,8 +21,9 @@ use std::fmt;
 ///     step.run()?;
 ///     assert_eq!(step.memory()?[999], iteration as f32);
 /// }
-/// # gradwire::Result::Ok(())
-/// # }).unwrap().into_iter().for_each(Result::unwrap);
+/// # Ok::<(), gradwire::Error>(())
+/// # })?.into_iter().collect::<gradwire::Result<()>>()?;
+/// # Ok::<(), gradwire::Error>(())
 /// ```
 pub struct Persistent<'c, M: Send + Default + 'static> {
     communicator: &'c Communicator,
