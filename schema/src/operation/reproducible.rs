@@ -22,8 +22,8 @@ use crate::reduce::{Kernel, slices};
 /// use gradwire_schema::operation::{PartialSum, ReproducibleSum};
 ///
 /// let (mut here, mut there, mut sum) = ([PartialSum::default()], [PartialSum::default()], [0.0_f32]);
-/// ReproducibleSum.combine(&mut here, &[1.0e30]);
-/// ReproducibleSum.combine(&mut here, &[1.0]);
+/// ReproducibleSum.combine(&mut here, &[1.0e30_f32]);
+/// ReproducibleSum.combine(&mut here, &[1.0_f32]);
 /// ReproducibleSum.combine(&mut there, &[-1.0e30_f32]);
 /// Reduction::<f32>::merge(&ReproducibleSum, &mut here, &there);
 /// ReproducibleSum.finish(&here, 3, &mut sum);
