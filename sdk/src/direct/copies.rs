@@ -1,7 +1,7 @@
 //! Collectives that only copy: broadcast, all_gather, gather.
 
 use super::all_reduce::{first_of, line_span, pack, part};
-use super::board::{Boards, INLINE, Payload};
+use super::board::{Boards, INLINE};
 use super::condition::Of;
 use super::rounds::{Cut, Flow, clip};
 use super::{Environment, Failure, Group, Memory, Places};
@@ -22,31 +22,7 @@ impl Group {
         root: Rank,
         environment: &mut E,
     ) -> Result<(), Failure<E::Error>> {
-        let span = memory.span;
-        let is_root = self.boards.rank() == root;
-        if span.len() <= INLINE {
-            let payload = if is_root { pack(span) } else { Payload::default() };
-            self.exchange(call, &payload, environment)?;
-            if !is_root {
-                span.copy_from(line_span(&mut self.boards.all()[root].payload(self.exchanges)));
-            }
-            return Ok(());
-        }
-        let cut = Cut::new(span.len(), 1, 1);
-        let flow = Flow { rounds: cut.rounds(), stagers: Of::Only(root), consumers: Of::AllBut(root) };
-        let mut stage = |round: usize, slot: Span| slot.copy_from(part(span, cut.range(round)));
-        let share = self.share(&memory).filter(|_| is_root);
-        let opening = self.open(call, share, &flow, &mut stage, environment)?;
-        if opening.is_shared {
-            if !is_root {
-                span.copy_from(self.map(root, span.len(), environment)?);
-            }
-            return self.end_call(call, environment);
-        }
-        let mut consume = |boards: &Boards, round: u64, index: usize| {
-            part(span, cut.range(index)).copy_from(boards.slot(root, round));
-        };
-        self.flow(&flow, &opening, &mut stage, &mut consume, environment)
+        self.scatter(call, memory, 0..memory.span.len(), root, environment)
     }
 
     /// Gives everyone the sources of all ranks, each in its place. The source may lie in the destination, in its own place;

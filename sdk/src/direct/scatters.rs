@@ -11,7 +11,7 @@ use gradwire_schema::CallSignature;
 use std::ops::Range;
 
 impl Group {
-    /// Overwrites a part of everyone's memory with that of `root`: each rank its own. The memory has the same length
+    /// Overwrites a part of everyone's memory with that of `root`: each rank its own, which may be all of it. The memory has the same length
     /// everywhere, and is used at the root as a whole.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! The forms of collectives on borrowed slices.
 
 use super::{Scope, ScopedRequest};
-use crate::communicator::Communicator;
-use crate::{Equivalence, Rank, Reduction};
+use crate::communicator::{Collective, Communicator};
+use crate::{Equivalence, Rank, Reduction, Result};
 
 /// The calls of the [`Communicator`] that have these names. All ranks start a call at the same place among their calls;
 /// whether a rank waits for it or calls the blocking form is its own business. A call that makes no sense is told by its
@@ -21,10 +21,8 @@ impl<'scope> Scope<'scope, '_> {
         root: Rank,
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
         let count = values.len();
-        self.lend(values, |communicator, values| {
-            let call = communicator.broadcast_call::<T>(count, root)?;
-            Ok(communicator.start_in_place(call, values))
-        })
+        let call = self.communicator.broadcast_call::<T>(count, root);
+        self.start_in_place(call, values)
     }
 
     /// Starts an [`all_reduce`](Communicator::all_reduce).
@@ -34,10 +32,8 @@ impl<'scope> Scope<'scope, '_> {
         reduction: R,
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
         let count = values.len();
-        self.lend(values, |communicator, values| {
-            let call = communicator.all_reduce_call(count, &reduction)?;
-            Ok(communicator.start_in_place(call, values))
-        })
+        let call = self.communicator.all_reduce_call(count, &reduction);
+        self.start_in_place(call, values)
     }
 
     /// Starts an [`all_reduce_into`](Communicator::all_reduce_into).
@@ -47,10 +43,8 @@ impl<'scope> Scope<'scope, '_> {
         destination: &'scope mut [T],
         reduction: R,
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
-        self.lend(destination, |communicator, destination| {
-            let call = communicator.all_reduce_call(source.len(), &reduction)?;
-            communicator.start_into(call, source, destination)
-        })
+        let call = self.communicator.all_reduce_call(source.len(), &reduction);
+        self.start_into(call, source, destination)
     }
 
     /// Starts a [`reduce`](Communicator::reduce).
@@ -61,10 +55,8 @@ impl<'scope> Scope<'scope, '_> {
         reduction: R,
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
         let count = values.len();
-        self.lend(values, |communicator, values| {
-            let call = communicator.reduce_call(count, root, &reduction)?;
-            Ok(communicator.start_in_place(call, values))
-        })
+        let call = self.communicator.reduce_call(count, root, &reduction);
+        self.start_in_place(call, values)
     }
 
     /// Starts a [`reduce_into`](Communicator::reduce_into).
@@ -76,10 +68,8 @@ impl<'scope> Scope<'scope, '_> {
         reduction: R,
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
         let destination = if self.communicator.rank() == root { destination } else { &mut [] };
-        self.lend(destination, |communicator, destination| {
-            let call = communicator.reduce_call(source.len(), root, &reduction)?;
-            communicator.start_into(call, source, destination)
-        })
+        let call = self.communicator.reduce_call(source.len(), root, &reduction);
+        self.start_into(call, source, destination)
     }
 
     /// Starts a [`scan`](Communicator::scan).
@@ -89,10 +79,8 @@ impl<'scope> Scope<'scope, '_> {
         reduction: R,
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
         let count = values.len();
-        self.lend(values, |communicator, values| {
-            let call = communicator.scan_call(count, &reduction)?;
-            Ok(communicator.start_in_place(call, values))
-        })
+        let call = self.communicator.scan_call(count, &reduction);
+        self.start_in_place(call, values)
     }
 
     /// Starts a [`scan_into`](Communicator::scan_into).
@@ -102,10 +90,8 @@ impl<'scope> Scope<'scope, '_> {
         destination: &'scope mut [T],
         reduction: R,
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
-        self.lend(destination, |communicator, destination| {
-            let call = communicator.scan_call(source.len(), &reduction)?;
-            communicator.start_into(call, source, destination)
-        })
+        let call = self.communicator.scan_call(source.len(), &reduction);
+        self.start_into(call, source, destination)
     }
 
     /// Starts an [`exclusive_scan`](Communicator::exclusive_scan).
@@ -115,10 +101,8 @@ impl<'scope> Scope<'scope, '_> {
         reduction: R,
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
         let count = values.len();
-        self.lend(values, |communicator, values| {
-            let call = communicator.exclusive_scan_call(count, &reduction)?;
-            Ok(communicator.start_in_place(call, values))
-        })
+        let call = self.communicator.exclusive_scan_call(count, &reduction);
+        self.start_in_place(call, values)
     }
 
     /// Starts an [`exclusive_scan_into`](Communicator::exclusive_scan_into).
@@ -129,10 +113,8 @@ impl<'scope> Scope<'scope, '_> {
         reduction: R,
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
         let destination = if self.communicator.rank() > 0 { destination } else { &mut [] };
-        self.lend(destination, |communicator, destination| {
-            let call = communicator.exclusive_scan_call(source.len(), &reduction)?;
-            communicator.start_into(call, source, destination)
-        })
+        let call = self.communicator.exclusive_scan_call(source.len(), &reduction);
+        self.start_into(call, source, destination)
     }
 
     /// Starts an [`all_gather_into`](Communicator::all_gather_into).
@@ -141,10 +123,8 @@ impl<'scope> Scope<'scope, '_> {
         source: &[T],
         destination: &'scope mut [T],
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
-        self.lend(destination, |communicator, destination| {
-            let call = communicator.all_gather_call::<T>(source.len())?;
-            communicator.start_into(call, source, destination)
-        })
+        let call = self.communicator.all_gather_call::<T>(source.len());
+        self.start_into(call, source, destination)
     }
 
     /// Starts an [`all_gather_in_place`](Communicator::all_gather_in_place).
@@ -153,10 +133,9 @@ impl<'scope> Scope<'scope, '_> {
         values: &'scope mut [T],
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
         let count = values.len();
-        self.lend(values, |communicator, values| {
-            let call = communicator.all_gather_call::<T>(communicator.share_of(count)?)?;
-            Ok(communicator.start_in_place(call, values))
-        })
+        let call =
+            self.communicator.share_of(count).and_then(|count| self.communicator.all_gather_call::<T>(count));
+        self.start_in_place(call, values)
     }
 
     /// Starts an [`all_gather_varying_into`](Communicator::all_gather_varying_into).
@@ -166,10 +145,8 @@ impl<'scope> Scope<'scope, '_> {
         destination: &'scope mut [T],
         counts: &[usize],
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
-        self.lend(destination, |communicator, destination| {
-            let call = communicator.all_gather_varying_call::<T>(counts)?;
-            communicator.start_into(call, source, destination)
-        })
+        let call = self.communicator.all_gather_varying_call::<T>(counts);
+        self.start_into(call, source, destination)
     }
 
     /// Starts a [`gather_into`](Communicator::gather_into).
@@ -180,10 +157,8 @@ impl<'scope> Scope<'scope, '_> {
         root: Rank,
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
         let destination = if self.communicator.rank() == root { destination } else { &mut [] };
-        self.lend(destination, |communicator, destination| {
-            let call = communicator.gather_call::<T>(source.len(), root)?;
-            communicator.start_into(call, source, destination)
-        })
+        let call = self.communicator.gather_call::<T>(source.len(), root);
+        self.start_into(call, source, destination)
     }
 
     /// Starts a [`scatter_into`](Communicator::scatter_into).
@@ -195,10 +170,8 @@ impl<'scope> Scope<'scope, '_> {
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
         let source = if self.communicator.rank() == root { source } else { &[] };
         let count = destination.len();
-        self.lend(destination, |communicator, destination| {
-            let call = communicator.scatter_call::<T>(count, root)?;
-            communicator.start_into(call, source, destination)
-        })
+        let call = self.communicator.scatter_call::<T>(count, root);
+        self.start_into(call, source, destination)
     }
 
     /// Starts an [`all_to_all_into`](Communicator::all_to_all_into).
@@ -207,10 +180,11 @@ impl<'scope> Scope<'scope, '_> {
         source: &[T],
         destination: &'scope mut [T],
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
-        self.lend(destination, |communicator, destination| {
-            let call = communicator.all_to_all_call::<T>(communicator.share_of(source.len())?)?;
-            communicator.start_into(call, source, destination)
-        })
+        let call = self
+            .communicator
+            .share_of(source.len())
+            .and_then(|count| self.communicator.all_to_all_call::<T>(count));
+        self.start_into(call, source, destination)
     }
 
     /// Starts a [`reduce_scatter_into`](Communicator::reduce_scatter_into).
@@ -221,10 +195,8 @@ impl<'scope> Scope<'scope, '_> {
         reduction: R,
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
         let count = destination.len();
-        self.lend(destination, |communicator, destination| {
-            let call = communicator.reduce_scatter_call(count, &reduction)?;
-            communicator.start_into(call, source, destination)
-        })
+        let call = self.communicator.reduce_scatter_call(count, &reduction);
+        self.start_into(call, source, destination)
     }
 
     /// Starts a [`reduce_scatter_varying_into`](Communicator::reduce_scatter_varying_into).
@@ -235,9 +207,28 @@ impl<'scope> Scope<'scope, '_> {
         counts: &[usize],
         reduction: R,
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
+        let call = self.communicator.reduce_scatter_varying_call(counts, &reduction);
+        self.start_into(call, source, destination)
+    }
+
+    /// Starts a collective on values that are the whole working vector, at the beginning and at the end.
+    fn start_in_place<T: Equivalence>(
+        &'scope self,
+        call: Result<Collective>,
+        values: &'scope mut [T],
+    ) -> ScopedRequest<'scope, &'scope mut [T]> {
+        self.lend(values, |communicator, values| call.map(|call| communicator.start_in_place(call, values)))
+    }
+
+    /// Starts a collective that begins in `source` and ends in `destination`.
+    fn start_into<T: Equivalence>(
+        &'scope self,
+        call: Result<Collective>,
+        source: &[T],
+        destination: &'scope mut [T],
+    ) -> ScopedRequest<'scope, &'scope mut [T]> {
         self.lend(destination, |communicator, destination| {
-            let call = communicator.reduce_scatter_varying_call(counts, &reduction)?;
-            communicator.start_into(call, source, destination)
+            communicator.start_into(call?, source, destination)
         })
     }
 }
