@@ -112,6 +112,12 @@ fn prepare(config: &Config) -> Result<Option<JobSecret>> {
     config.secret_file.as_deref().map(JobSecret::from_file).transpose()
 }
 
+/// What launchers have left, each in words.
+#[cfg(feature = "cli")]
+pub(crate) fn sightings(config: &Config) -> Result<Vec<String>> {
+    Ok(place::sightings(config)?.iter().map(ToString::to_string).collect())
+}
+
 /// Whether anybody started this process as a rank.
 pub(crate) fn is_rank(config: &Config) -> Result<bool> {
     Ok(place::find(config)?.1 != place::NOBODY)

@@ -5,6 +5,8 @@ mod buffer;
 mod communicator;
 pub mod config;
 mod direct;
+#[cfg(feature = "cli")]
+pub mod doctor;
 mod driver;
 mod engine;
 mod error;

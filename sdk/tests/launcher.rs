@@ -158,7 +158,34 @@ fn ranks_meet_through_the_launcher() {
     for (rank, line) in lines.iter().enumerate() {
         let beginning =
             format!("[{rank}] rank {rank} of 5, local {rank} of 5, according to gradwire's launcher");
-        assert!(line.starts_with(&beginning) && line.ends_with("; authenticated"), "{line}");
+        assert!(line.starts_with(&beginning) && line.ends_with(", 4 by shm; authenticated"), "{line}");
+    }
+}
+
+#[test]
+fn the_doctor_speaks_of_the_machine() {
+    let (code, lines, errors) = run(&["doctor"]);
+    assert_eq!(code, 0, "{errors}");
+    for beginning in ["processors: ", "huge pages: ", "shared memory: works", "tcp: works", "launcher: none"]
+    {
+        assert!(lines.iter().any(|line| line.starts_with(beginning)), "{beginning}: {lines:?}");
+    }
+}
+
+#[test]
+fn the_doctor_speaks_to_programs() {
+    let ranks = ["run", "-n", "2", "--transport", "tcp", "--", GRADWIRE, "doctor", "--json", "--machine"];
+    let (code, lines, errors) = run(&ranks);
+    assert_eq!((code, lines.len()), (0, 2), "{errors}");
+    for (rank, line) in lines.iter().enumerate() {
+        let json = line.strip_prefix(&format!("[{rank}] ")).unwrap();
+        let said: serde_json::Value = serde_json::from_str(json).unwrap();
+        assert_eq!((&said["rank"], &said["size"]), (&rank.into(), &2.into()), "{line}");
+        assert_eq!(said["paths"][0]["path"], "tcp", "{line}");
+        assert_eq!(said["paths"][0]["rank"], 1 - rank, "{line}");
+        let topics = said["findings"].as_array().unwrap().iter().map(|finding| &finding["topic"]);
+        assert!(topics.clone().any(|topic| topic == "processors"), "{line}");
+        assert!(topics.clone().any(|topic| topic == "launcher"), "{line}");
     }
 }
 
@@ -295,7 +322,8 @@ fn the_log_goes_to_standard_error_and_warns_of_misspelt_settings() {
     let mut command = gradwire(&["doctor"]);
     let output = command.env("GRADWIRE_LOG", "debug").env("GRADWIRE_TIMOUT", "5s").output().unwrap();
     let (code, lines, errors) = outcome(output);
-    assert_eq!((code, lines.len()), (0, 1));
+    assert_eq!(code, 0);
+    assert!(lines[0].starts_with("rank 0 of 1, according to nothing"), "{lines:?}");
     assert!(
         errors.contains("WARN") && errors.contains("GRADWIRE_TIMOUT is set, but there is no such setting")
     );

@@ -43,11 +43,7 @@ pub(super) fn find(config: &Config) -> Result<(Place, &'static str)> {
         let source = if is_hosted { "gradwire's launcher" } else { "the settings" };
         return Ok((own(config, is_hosted)?, source));
     }
-    let mut sightings = Vec::new();
-    for source in [&PMI, &PMI_PORT, &OPEN_MPI, &TORCHRUN, &SLURM] {
-        let is_wired = config.address.is_some() && source.name != PMI.name;
-        sightings.extend(source.look(&config.environment, is_wired)?);
-    }
+    let sightings = sightings(config)?;
     match choose(&sightings)? {
         Some(sighting) => Ok((wire(sighting, config)?, sighting.source.name)),
         None => match &config.address {
@@ -57,6 +53,15 @@ pub(super) fn find(config: &Config) -> Result<(Place, &'static str)> {
             None => Ok((Place::Alone, NOBODY)),
         },
     }
+}
+
+/// What each launcher has left, if anything.
+pub(super) fn sightings(config: &Config) -> Result<Vec<Sighting>> {
+    let looks = [&PMI, &PMI_PORT, &OPEN_MPI, &TORCHRUN, &SLURM].into_iter().map(|source| {
+        let is_wired = config.address.is_some() && source.name != PMI.name;
+        source.look(&config.environment, is_wired)
+    });
+    looks.filter_map(Result::transpose).collect()
 }
 
 /// What the project's own settings say.

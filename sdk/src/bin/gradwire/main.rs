@@ -1,21 +1,22 @@
 //! The launcher: `gradwire run -n 2 -- PROGRAM ARGUMENTS`.
 #![forbid(unsafe_code)]
 
+mod doctor;
+
 use clap::{Args, Parser, ValueEnum};
-use gradwire::bootstrap::{Placement, discover};
+use doctor::Doctor;
 use gradwire::config::{Environment, duration};
 use gradwire::launch::{Hosts, Interrupter, Launcher, OnFailure, Signal, tie_to};
 use gradwire::{Config, Error, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, exit};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Starts the ranks of a Gradwire job.
 #[derive(Parser)]
@@ -23,8 +24,8 @@ use std::time::{Duration, Instant};
 enum Cli {
     /// Starts ranks of a program, on this host or several, and waits for them.
     Run(Run),
-    /// Says which place a process finds, and meets the other ranks: start it as you would start a program.
-    Doctor,
+    /// Says what this machine offers. Started as a rank: says which place it finds, and meets the others.
+    Doctor(Doctor),
     /// Ties a rank to its launcher, then becomes the program. For `run` itself.
     #[command(hide = true)]
     Tie(Tie),
@@ -83,7 +84,7 @@ enum Policy {
 fn main() {
     let outcome = match Cli::parse() {
         Cli::Run(arguments) => run(arguments),
-        Cli::Doctor => doctor(),
+        Cli::Doctor(arguments) => doctor::run(&arguments),
         Cli::Tie(arguments) => tie(&arguments),
     };
     match outcome {
@@ -144,29 +145,6 @@ fn pass_signals_on(interrupter: Interrupter) -> Result<()> {
         signals.forever().filter_map(Signal::from_number).for_each(|signal| interrupter.interrupt(signal));
     });
     thread.map(drop).map_err(|error| system(&error))
-}
-
-fn doctor() -> Result<i32> {
-    let config = Config::from_environment()?;
-    let start = Instant::now();
-    let Placement { mut bootstrap, secret, source, .. } = discover(&config)?;
-    let (rank, size) = (bootstrap.rank(), bootstrap.size());
-    let hosts = bootstrap.all_gather(host().as_bytes(), start + config.start_timeout)?;
-    let hosts: BTreeSet<&[u8]> = hosts.iter().map(Vec::as_slice).collect();
-    let local = bootstrap
-        .local()
-        .map_or_else(String::new, |local| format!(", local {} of {}", local.rank, local.size));
-    let authenticated = if secret.is_some() { "authenticated" } else { "not authenticated" };
-    println!(
-        "rank {rank} of {size}{local}, according to {source}; met all on {} host(s) in {:?}; {authenticated}",
-        hosts.len(),
-        start.elapsed()
-    );
-    Ok(0)
-}
-
-fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 fn tie(arguments: &Tie) -> Result<i32> {
