@@ -15,6 +15,7 @@ mod init;
 mod job;
 pub mod launch;
 mod logging;
+pub mod parameters;
 mod partition;
 mod pattern;
 #[allow(dead_code, unused_imports, reason = "parts serve tests and explanations only")]

@@ -135,5 +135,9 @@ fn digits(_: &mut Session) -> Outcome {
     run(&mut cargo(["build", "--release", "--bin", "digits"]))?;
     run(&mut digits())?;
     run(digits().args(["--transport", "tcp", "--epochs", "1"]))?;
-    run_to_failure(digits().args(["--corrupt-rank", "1", "--epochs", "1"]))
+    run_to_failure(digits().args(["--corrupt-rank", "1", "--epochs", "1"]))?;
+    let server = || cargo(["run", "--quiet", "--release", "--bin", "parameter_server", "--"]);
+    run(&mut cargo(["build", "--release", "--bin", "parameter_server"]))?;
+    run(&mut server())?;
+    run(server().args(["--lose", "2"]))
 }

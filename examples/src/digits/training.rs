@@ -91,7 +91,12 @@ pub fn train(
         if batch.is_last && settings.corrupt_rank == Some(comm.rank()) {
             gradients.corrupt();
         }
-        descend(&mut network, &mut velocity, &gradients.network);
+        let slopes = gradients.network.tensors();
+        for ((parameters, velocities), slopes) in
+            network.tensors_mut().into_iter().zip(velocity.tensors_mut()).zip(slopes)
+        {
+            descend(parameters, velocities, slopes.iter().copied());
+        }
         times.push(Times {
             computation: (computed - start) + reduced.elapsed(),
             waiting: met - computed,
@@ -104,18 +109,16 @@ pub fn train(
 // ANCHOR_END: train
 
 /// Stochastic gradient descent with momentum.
-fn descend(network: &mut Network, velocity: &mut Network, gradient: &Network) {
-    let tensors = network.tensors_mut().into_iter().zip(velocity.tensors_mut()).zip(gradient.tensors());
-    for ((parameters, velocities), slopes) in tensors {
-        for ((parameter, velocity), slope) in parameters.iter_mut().zip(velocities).zip(slopes) {
-            *velocity = MOMENTUM * *velocity - LEARNING_RATE * slope;
-            *parameter += *velocity;
-        }
+pub fn descend(parameters: &mut [f32], velocities: &mut [f32], slopes: impl Iterator<Item = f32>) {
+    for ((parameter, velocity), slope) in parameters.iter_mut().zip(velocities).zip(slopes) {
+        *velocity = MOMENTUM * *velocity - LEARNING_RATE * slope;
+        *parameter += *velocity;
     }
 }
 
 /// All batches, in an order that depends neither on the rank nor on the number of ranks.
-struct Batches {
+#[derive(Debug)]
+pub struct Batches {
     order: Vec<usize>,
     random: fastrand::Rng,
     /// Images of this epoch that have been handed out.
@@ -123,14 +126,18 @@ struct Batches {
     epochs_left: usize,
 }
 
-struct Batch {
+/// The images of one step.
+#[derive(Debug)]
+pub struct Batch {
     /// Which images.
-    numbers: Vec<usize>,
+    pub numbers: Vec<usize>,
     is_last: bool,
 }
 
 impl Batches {
-    fn new(settings: &Settings<'_>) -> Self {
+    /// Those of a training.
+    #[must_use]
+    pub fn new(settings: &Settings<'_>) -> Self {
         let order: Vec<usize> = (0..settings.images.len()).collect();
         Self {
             done: order.len(),
@@ -159,7 +166,8 @@ impl Iterator for Batches {
 
 impl Batch {
     /// The images of one rank: parts differ by one image at most.
-    fn part(&self, rank: gradwire::Rank, ranks: usize) -> &[usize] {
+    #[must_use]
+    pub fn part(&self, rank: gradwire::Rank, ranks: usize) -> &[usize] {
         let start = |rank| self.numbers.len() * rank / ranks;
         &self.numbers[start(rank)..start(rank + 1)]
     }

@@ -11,6 +11,7 @@ mod operation;
 mod wait;
 
 pub use lock::{Lock, LockGuard};
+pub(crate) use notice::Raised;
 pub use operation::{Keep, Replace, WindowOperation};
 
 use crate::buffer::Exposed;

@@ -1,9 +1,9 @@
 //! Notices: an origin raises them behind what it wrote, the owner waits for them.
 
 use super::wait::{Needs, Waiting};
-use super::{Window, misuse};
+use super::{Window, dropped, misuse};
 use crate::buffer::NOTICES;
-use crate::{Element, Rank, Result};
+use crate::{Element, Error, Rank, Result};
 use std::ops::Range;
 
 impl<T: Element> Window<T> {
@@ -72,6 +72,45 @@ impl<T: Element> Window<T> {
         };
         self.wait_until(&Waiting { call: "wait_notice", needs: Needs::Any(&others) }, |_| raised().map(Ok))
     }
+
+    /// Waits until one of some notices has been raised, each by a rank of its own, and takes it; or until one of those ranks has gone
+    /// without raising any of its notices.
+    pub(crate) fn wait_notice_of(&self, awaited: &[(usize, Rank)]) -> Result<Raised> {
+        let own = self.own();
+        let raised = || {
+            let mut counts = awaited.iter().map(|(notice, _)| (*notice, own.take(*notice)));
+            let raised = counts.find(|(_, count)| *count > 0);
+            raised.map(|(notice, count)| Raised::Notice { notice, count })
+        };
+        let ranks = |_: &crate::engine::Window| awaited.iter().map(|(_, rank)| *rank).collect();
+        self.wait_until(&Waiting { call: "wait_notice", needs: Needs::Any(&ranks) }, |core| {
+            // Who has gone is looked for first: what it raised before is there by then.
+            let is_gone = |rank: &Rank| {
+                core.engine.has_left(self.communicator.members()[*rank])
+                    || self.is_dropped(*rank)
+                    || core.engine.window(self.communicator.id()).is_none_or(|window| window.is_closed(*rank))
+            };
+            let gone = awaited.iter().map(|(_, rank)| *rank).find(is_gone).map(Raised::Gone);
+            raised().or(gone).map(Ok)
+        })
+    }
+
+    /// What to say where nothing goes on without `rank`, which has gone. Ends the window if the rank has left the job.
+    pub(crate) fn lost(&self, rank: Rank) -> Error {
+        let presence = self.check_presence(&mut self.communicator.job().shared().lock(), &[rank]);
+        presence.err().unwrap_or_else(|| dropped(rank))
+    }
+}
+
+/// What ends the wait for ranks that may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Raised {
+    /// How often it was raised.
+    Notice {
+        notice: usize,
+        count: u64,
+    },
+    Gone(Rank),
 }
 
 fn check_notices(notices: &Range<usize>) -> Result<()> {
