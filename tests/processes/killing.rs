@@ -66,6 +66,43 @@ fn one_rank_is_killed_among_accesses_over_tcp() {
     one_rank_is_killed_in("tcp", |_| vec!["windows"]);
 }
 
+/// A worker of a parameter server: the others go on, nobody sees half a push. Then the server: all workers name it.
+fn one_of_a_parameter_servers_job_is_killed(transport: &str) {
+    for seed in 0..repetitions() {
+        let mut random = Random::new(seed + 1);
+        let victim = random.below(RANKS as u64) as usize;
+        let mut job =
+            Job::start(RANKS, &["serve", &victim.to_string()], &[("GRADWIRE_TRANSPORT", transport)]);
+        job.set_off(RANKS);
+        some_time(&mut random);
+        let killed = now();
+        job.signal(victim, Signal::KILL);
+        let what = format!("{transport}, seed {seed}, rank {victim} killed");
+        if victim == 0 {
+            for failure in job.await_all("failed", RANKS - 1) {
+                let (at, error) = failure.text.split_once(' ').unwrap();
+                assert!(error.starts_with("lost 0: "), "{what}; rank {}: {error}", failure.rank);
+                assert!(at.parse::<u64>().unwrap() - killed < SECOND, "{what}; rank {}", failure.rank);
+            }
+        } else {
+            assert_eq!(job.await_all("served", 1)[0].text, format!("[{victim}]"), "{what}");
+        }
+        let report = job.end();
+        let expected = |rank| if rank == victim { Ending::Signal(9) } else { Ending::Code(0) };
+        assert_eq!(report.endings, (0..RANKS).map(expected).collect::<Vec<_>>(), "{what}");
+    }
+}
+
+#[test]
+fn one_of_a_parameter_servers_job_is_killed_over_shm() {
+    one_of_a_parameter_servers_job_is_killed("shm");
+}
+
+#[test]
+fn one_of_a_parameter_servers_job_is_killed_over_tcp() {
+    one_of_a_parameter_servers_job_is_killed("tcp");
+}
+
 /// Case 75: all at once, so that nobody can clean up for anybody. Then the next job starts as if nothing had been.
 #[test]
 fn all_ranks_are_killed() {

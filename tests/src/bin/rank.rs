@@ -3,6 +3,7 @@
 //! It reports to the test through the Unix socket that `RANK_REPORTS` names: one line per event, and reads from there
 //! when to go on.
 
+use gradwire::parameters::{Parameters, Role};
 use gradwire::window::Lock;
 use gradwire::{Communicator, Error, Gradient, Result, Sum};
 use gradwire_tests::ranks::{any_bits, hash, sums, value, values};
@@ -18,6 +19,7 @@ fn main() {
     match &*part {
         "loop" => all_reduces(argument.as_deref()),
         "windows" => accesses(),
+        "serve" => serve(argument.as_deref()),
         "leave" => leave(argument.as_deref()),
         "finish" => finish(argument.as_deref(), arguments.next().as_deref()),
         "panic" => panics(),
@@ -94,6 +96,42 @@ fn accesses() {
     let error = (0..).find_map(|call| step(call, &mut theirs).err());
     if let Some(error) = error {
         reports.say(format_args!("failed {} {}", now(), describe(&error)));
+    }
+    reports.await_line();
+}
+
+/// Rank 0 serves parameters, the others push ones, 100 times; `victim`, and all where that is the server, without end. A worker
+/// reports an error with the time, the server whom it lost.
+fn serve(victim: Option<&str>) {
+    let victim: usize = victim.and_then(|rank| rank.parse().ok()).expect("who is to be killed");
+    let comm = gradwire::init().expect("a place in the job");
+    let role = Parameters::new(COUNTS[3]).open::<f32>(&comm).expect("a role");
+    let mut reports = Reports::new(comm.rank());
+    reports.say(format_args!("ready {}", std::process::id()));
+    reports.await_line();
+    match role {
+        Role::Server(server) => {
+            let mut parameters = vec![0.0; COUNTS[3]];
+            let served = server.serve(&mut parameters, |parameters, push| {
+                // Whole pushes, or none.
+                assert!(push.gradient.iter().all(|sum| *sum == push.workers as f32));
+                parameters.iter_mut().for_each(|parameter| *parameter += 1.0);
+            });
+            let served = served.expect("workers that go or stay");
+            assert!(parameters.iter().all(|parameter| *parameter == served.steps as f32));
+            reports.say(format_args!("served {:?}", served.lost));
+        }
+        Role::Worker(mut worker) => {
+            let (ones, mut parameters) = (vec![1.0; COUNTS[3]], vec![0.0; COUNTS[3]]);
+            let mut step = || worker.push(&ones).and_then(|()| worker.pull(&mut parameters));
+            let steps = if [0, comm.rank()].contains(&victim) { usize::MAX } else { 100 };
+            let error = (0..steps).find_map(|_| step().err());
+            if let Some(error) = error {
+                reports.say(format_args!("failed {} {}", now(), describe(&error)));
+            } else {
+                worker.finish().expect("a server");
+            }
+        }
     }
     reports.await_line();
 }
