@@ -4,12 +4,13 @@ use super::Communicator;
 use super::memory::check_length;
 use crate::buffer::{Reducer, Span, lend};
 use crate::direct;
-use crate::engine::{self, Begin, Contribution, Job, Outcome, Work};
+use crate::engine::{self, Begin, Contribution, GroupId, Job, Outcome, Work};
 use crate::plan::{self, Determinism, Plan, Shape};
 use crate::{Error, Rank, Result};
 use gradwire_schema::{CallSignature, MismatchTable, Properties};
+use std::cell::OnceCell;
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Where a signature's bucket carries the determinism: buckets are numbered from 1, and never come so far.
 const DETERMINISM_SHIFT: u32 = 56;
@@ -29,6 +30,36 @@ pub(crate) struct Collective {
     pub(crate) signature: CallSignature,
     pub(crate) shape: Shape,
     pub(crate) operation: Option<Operation>,
+}
+
+/// A call that was counted, and has not begun in the engine.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    group: GroupId,
+    pub(crate) sequence: u64,
+    pub(crate) signature: CallSignature,
+    /// When somebody first asked: where all ranks come at once nobody does, and reading the clock would be a good part of
+    /// the call.
+    started: OnceCell<Instant>,
+    timeout: Option<Duration>,
+}
+
+impl Counted {
+    /// The call as the engine knows it.
+    pub(crate) fn begin(&self) -> Begin {
+        Begin {
+            group: self.group,
+            sequence: self.sequence,
+            signature: self.signature,
+            started: *self.started.get_or_init(Instant::now),
+            timeout: self.timeout,
+        }
+    }
+
+    /// When the call has taken too long.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.timeout.and_then(|timeout| self.started.get_or_init(Instant::now).checked_add(timeout))
+    }
 }
 
 impl Collective {
@@ -112,29 +143,42 @@ impl Communicator {
         )))
     }
 
-    /// Counts a call and gives it its start.
-    pub(crate) fn begin(&self, mut signature: CallSignature) -> Begin {
+    /// Counts a call.
+    #[inline]
+    pub(crate) fn count(&self, mut signature: CallSignature) -> Counted {
         // Ranks that ask for different determinism would choose different algorithms.
         signature.bucket |= (self.determinism.get() as u64) << DETERMINISM_SHIFT;
-        Begin {
+        Counted { sequence: self.calls.next(), ..self.uncounted(signature) }
+    }
+
+    /// As [`count`](Self::count), for what is no call of all ranks.
+    #[inline]
+    pub(crate) fn uncounted(&self, signature: CallSignature) -> Counted {
+        Counted {
             group: self.id,
-            sequence: self.calls.next(),
+            sequence: self.calls(),
             signature,
-            started: Instant::now(),
+            started: OnceCell::new(),
             timeout: self.timeout.get(),
         }
+    }
+
+    /// Counts a call and gives it its start.
+    pub(crate) fn begin(&self, signature: CallSignature) -> Begin {
+        self.count(signature).begin()
     }
 
     /// Carries out a collective on the working vector: in shared memory where all members share it, else in the
     /// engine.
     pub(super) fn collect(&self, collective: &Collective, working: &mut [u8]) -> Result<()> {
-        let begin = self.begin(collective.signature);
-        let direct = direct::Call { begin: &begin, shape: &collective.shape, reducer: collective.reducer() };
+        let counted = self.count(collective.signature);
+        let direct =
+            direct::Call { counted: &counted, shape: &collective.shape, reducer: collective.reducer() };
         if let Some(result) = self.run_direct(&direct, working) {
             return result;
         }
         let work = |working| self.work(collective, working);
-        lend(self.job.shared(), begin, working, work, |outcome, working| {
+        lend(self.job.shared(), counted.begin(), working, work, |outcome, working| {
             collective.conclude(outcome, self.rank, working);
         })
     }

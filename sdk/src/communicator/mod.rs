@@ -20,7 +20,7 @@ mod start;
 mod start_message;
 mod varying;
 
-pub(crate) use call::{Collective, mismatch};
+pub(crate) use call::{Collective, Counted, mismatch};
 pub use group::{Group, Relation};
 pub use grouped::Grouped;
 pub use per_rank::PerRank;

@@ -34,8 +34,9 @@ impl Group {
     ) -> Result<(), Failure<E::Error>> {
         let Memory { span: source_span, .. } = source;
         if source_span.len() <= INLINE {
-            self.exchange(call, &pack(source_span), environment)?;
-            self.fold_lines(self.boards.size(), 0..source_span.len(), destination, fold);
+            let own = Payload::of_bytes(source_span);
+            self.exchange(call, &own, environment)?;
+            self.fold_lines(own, self.boards.size(), 0..source_span.len(), destination, fold);
             return Ok(());
         }
         let everything = self.boards.size() == 2 || source_span.len() * self.boards.size() <= EVERYTHING;
@@ -69,19 +70,25 @@ impl Group {
         result
     }
 
-    /// Folds part `range` of the payloads of the first ranks' lines.
+    /// Folds part `range` of the payloads of the first ranks' lines. `own`: that of this rank, whose line may lie in a
+    /// reader's cache by now.
     pub(super) fn fold_lines(
         &mut self,
+        mut own: Payload,
         ranks: usize,
         range: Range<usize>,
         destination: Span,
         fold: Fold<'_>,
     ) {
-        let words = range.end.div_ceil(size_of::<u64>());
         self.spans.clear();
-        for (payload, board) in self.lines.iter_mut().zip(self.boards.all()).take(ranks) {
-            board.read_payload(self.exchanges, &mut payload[..words]);
-            self.spans.push(part(line_span(payload), range.clone()));
+        for (rank, payload) in self.lines.iter_mut().enumerate().take(ranks) {
+            let payload = if rank == self.boards.rank() {
+                &mut own
+            } else {
+                self.boards.all()[rank].read_payload(self.exchanges, range.end, payload);
+                payload
+            };
+            self.spans.push(part(payload.span(), range.clone()));
         }
         fold.reducer.fold(&self.spans, destination, NonZeroU64::new(self.spans.len() as u64));
     }
@@ -149,19 +156,6 @@ fn push_part(boards: &Boards, spans: &mut [Span], len: usize, fold: Fold<'_>) {
     let range = partition_aligned(count, boards.size(), boards.rank(), unit);
     spans.iter_mut().for_each(|span| *span = bytes_of(*span, range.clone(), fold.element_size));
     fold.reducer.fold_to_all(spans, spans, NonZeroU64::new(boards.size() as u64));
-}
-
-/// A short span as a payload.
-pub(super) fn pack(span: Span) -> Payload {
-    let mut payload = Payload::default();
-    line_span(&mut payload).copy_from(span);
-    payload
-}
-
-/// A payload as memory.
-pub(super) fn line_span(payload: &mut Payload) -> Span {
-    // SAFETY: callers use the span before they use the payload again, and both within one call.
-    unsafe { Span::of_slice(payload) }
 }
 
 /// A range that lies inside. (A slot holds the longest round; rounds, ranks and counts agree on all ranks.)

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Words between two lines: two cache lines, for processors fetch them in pairs.
 const STRIDE: usize = 16;
-/// By parity of the sequence number: sequence, hash, payload.
+/// By parity of the sequence number: sequence, hash, payload. What does not need the second cache line does not touch it.
 const LINES: usize = 0;
 /// By parity: the whole signature, read only to name a mismatch.
 const DETAILS: usize = 2 * STRIDE;
@@ -36,10 +36,45 @@ pub(super) const SLOT: usize = 128 << 10;
 /// Bytes of a board.
 pub(crate) const BOARD_LEN: usize = HEADER + SLOTS as usize * SLOT;
 
-/// What a line carries beside sequence and hash.
-pub(super) type Payload = [u64; 6];
-/// Bytes of a payload.
-pub(super) const INLINE: usize = size_of::<Payload>();
+/// Words that a line carries beside sequence and hash.
+const CARRIED: usize = STRIDE - 2;
+/// Bytes of the longest payload.
+pub(super) const INLINE: usize = CARRIED * size_of::<u64>();
+
+/// What a line carries: its first words, as many as are used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Payload {
+    words: [u64; CARRIED],
+    used: usize,
+}
+
+impl Payload {
+    /// At most [`INLINE`] bytes.
+    pub(super) fn of_words(words: &[u64]) -> Self {
+        let mut payload = Self { used: words.len(), ..Self::default() };
+        payload.words[..words.len()].copy_from_slice(words);
+        payload
+    }
+
+    /// At most [`INLINE`] bytes.
+    #[inline]
+    pub(super) fn of_bytes(span: Span) -> Self {
+        let mut payload = Self { used: span.len().div_ceil(size_of::<u64>()), ..Self::default() };
+        payload.span().copy_from(span);
+        payload
+    }
+
+    pub(super) fn words(&self) -> &[u64] {
+        &self.words[..self.used]
+    }
+
+    /// The words as memory.
+    #[inline]
+    pub(super) fn span(&mut self) -> Span {
+        // SAFETY: callers use the span before they use the payload again, and both within one call.
+        unsafe { Span::of_slice(&mut self.words[..self.used]) }
+    }
+}
 
 /// A counter that ranks wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,26 +123,22 @@ impl Board {
 
     /// Publishes a line, and with it everything written before.
     #[inline]
-    pub(super) fn publish_line(
-        &self,
-        sequence: u64,
-        hash: u64,
-        detail: &[u8; CallSignature::LEN],
-        payload: &Payload,
-    ) {
-        let words = self.words();
-        let parity = (sequence % 2) as usize;
-        let details = &words[DETAILS + parity * STRIDE..][..CallSignature::LEN / size_of::<u64>()];
-        for (word, bytes) in details.iter().zip(detail.as_chunks().0) {
-            word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
-        }
-        let line = &words[LINES + parity * STRIDE..][..2 + payload.len()];
+    pub(super) fn publish_line(&self, sequence: u64, hash: u64, payload: &Payload) {
+        let line = &self.words()[LINES + (sequence % 2) as usize * STRIDE..][..STRIDE];
         line[1].store(hash, Ordering::Relaxed);
-        for (word, value) in line[2..].iter().zip(payload) {
+        for (word, value) in line[2..].iter().zip(payload.words()) {
             word.store(*value, Ordering::Relaxed);
         }
-        // Releases the line, the detail, and what was staged before. Acquired by `counter`.
+        // Releases the line, its detail, and what was staged before. Acquired by `has_reached`.
         line[0].store(sequence, Ordering::Release);
+    }
+
+    /// Writes the whole signature of a call whose line is not published yet.
+    pub(super) fn set_detail(&self, sequence: u64, detail: &[u8; CallSignature::LEN]) {
+        let first = DETAILS + (sequence % 2) as usize * STRIDE;
+        for (word, bytes) in self.words()[first..].iter().zip(detail.as_chunks().0) {
+            word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+        }
     }
 
     /// Takes a line back: the number before it with the same parity stands there again.
@@ -122,20 +153,22 @@ impl Board {
         self.words()[LINES + (sequence % 2) as usize * STRIDE + 1].load(Ordering::Relaxed)
     }
 
-    /// The payload on the line of a call. Its sequence has been acquired.
+    /// The first `len` bytes of the payload on the line of a call. Its sequence has been acquired.
     #[inline]
-    pub(super) fn payload(&self, sequence: u64) -> Payload {
+    pub(super) fn payload(&self, sequence: u64, len: usize) -> Payload {
         let mut payload = Payload::default();
-        self.read_payload(sequence, &mut payload);
+        self.read_payload(sequence, len, &mut payload);
         payload
     }
 
-    /// The first words of the payload on the line of a call. Its sequence has been acquired.
+    /// As [`payload`](Self::payload), into a place that exists.
     #[inline]
-    pub(super) fn read_payload(&self, sequence: u64, words: &mut [u64]) {
+    pub(super) fn read_payload(&self, sequence: u64, len: usize, payload: &mut Payload) {
+        payload.used = len.div_ceil(size_of::<u64>()).min(CARRIED);
         let first = LINES + (sequence % 2) as usize * STRIDE + 2;
-        let line = &self.words()[first..first + size_of::<Payload>() / size_of::<u64>()];
-        words.iter_mut().zip(line).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
+        let line = &self.words()[first..first + CARRIED];
+        let words = payload.words[..payload.used].iter_mut();
+        words.zip(line).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
     }
 
     /// The signature of a call. Its sequence has been acquired.

@@ -1,7 +1,7 @@
 //! Collectives that only copy: broadcast, all_gather, gather.
 
-use super::all_reduce::{first_of, line_span, pack, part};
-use super::board::{Boards, INLINE};
+use super::all_reduce::{first_of, part};
+use super::board::{Boards, INLINE, Payload};
 use super::condition::Of;
 use super::rounds::{Cut, Flow, clip};
 use super::{Environment, Failure, Group, Memory, Places};
@@ -73,10 +73,11 @@ impl Group {
         let rank = self.boards.rank();
         let block = |destination: Span, rank: Rank| part(destination, (places.block)(rank));
         if places.longest <= INLINE {
-            self.exchange(call, &pack(span), environment)?;
+            self.exchange(call, &Payload::of_bytes(span), environment)?;
             if let Some(destination) = destination {
                 for (rank, board) in self.boards.all().iter().enumerate() {
-                    block(destination, rank).copy_from(line_span(&mut board.payload(self.exchanges)));
+                    let block = block(destination, rank);
+                    block.copy_from(board.payload(self.exchanges, block.len()).span());
                 }
             }
             return Ok(());

@@ -45,8 +45,8 @@ impl Group {
         environment: &mut E,
     ) -> Result<(), Failure<E::Error>> {
         let sequence = self.exchanges + 1;
-        let hash = call.hash();
-        self.boards.own().publish_line(sequence, hash, &call.encode(), payload);
+        let hash = self.announce(call, sequence);
+        self.boards.own().publish_line(sequence, hash, payload);
         let condition =
             Condition { boards: &self.boards, counter: Counter::Line, value: sequence, of: Of::All, begins };
         if self.wait_for(&condition, environment)? == Waited::Elsewhere {
@@ -63,6 +63,22 @@ impl Group {
         // Whoever has come here has ended all calls before.
         self.consumed = self.consumed.max(self.rounds);
         Ok(())
+    }
+
+    /// Makes the detail of a line that of `call`, and returns its hash. Loops call the same again and again: then it stands
+    /// there.
+    #[inline]
+    fn announce(&mut self, call: &CallSignature, sequence: u64) -> u64 {
+        let announced = &mut self.announced[(sequence % 2) as usize];
+        match announced {
+            Some((last, hash)) if last == call => *hash,
+            _ => {
+                let hash = call.hash();
+                *announced = Some((*call, hash));
+                self.boards.own().set_detail(sequence, &call.encode());
+                hash
+            }
+        }
     }
 
     /// All ranks see the same lines, so all come here. Some may have staged a round that others know nothing of: it is

@@ -1,13 +1,14 @@
 //! The executor inside of its process: how a communicator's members come to share boards, and how they wait.
 
+use super::rounds::NEVER_SHARED;
 use super::{
     BOARD_LEN, Condition, Environment, Failure, Fold, Group, Memory, Pairs, Patience as Pace, Places, Share,
     Waited,
 };
 use crate::buffer::{Reducer, Span};
-use crate::communicator::{Communicator, mismatch};
+use crate::communicator::{Communicator, Counted, mismatch};
 use crate::driver::{Core, Next, Patience, Shared};
-use crate::engine::{Begin, Port, Process};
+use crate::engine::{Port, Process};
 use crate::plan::{Collective, Shape};
 use crate::{Error, Rank, Result};
 use gradwire_schema::CallSignature;
@@ -63,8 +64,8 @@ impl Communicator {
     /// Gives the boards back.
     pub(crate) fn unshare(&self, board: Membership) {
         let Membership { group, carrier, region, mapped } = board;
-        let begin = self.uncounted(CallSignature::new(gradwire_schema::Collective::Barrier));
-        let allocation = group.close(&mut Surroundings { communicator: self, begin: &begin });
+        let counted = self.uncounted(CallSignature::new(gradwire_schema::Collective::Barrier));
+        let allocation = group.close(&mut Surroundings { communicator: self, counted: &counted });
         let mut core = self.job().shared().lock();
         for (process, remote) in mapped {
             core.wires.release(process, remote);
@@ -81,30 +82,34 @@ impl Communicator {
         let Membership { group, .. } = board.as_mut()?;
         // After a fault the peers must see no call that will not be made; the engine says what it was.
         // Behind calls that are under way in the engine peers expect this one there.
-        if self.has_ended(call.begin.sequence) || self.has_calls_under_way() || !call.is_served(self.size()) {
+        if self.has_ended(call.counted.sequence) || self.has_calls_under_way() || !call.is_served(self.size())
+        {
             return None;
         }
         // SAFETY: the vector is borrowed for this call and used through the span only. The call has ended when this function
         // returns: the executor runs on this thread, and what peers may still do after a failure is revoked below.
         let span = unsafe { Span::of_slice(working) };
         let memory = self.memory(span);
-        let mut surroundings = Surroundings { communicator: self, begin: call.begin };
+        let mut surroundings = Surroundings { communicator: self, counted: call.counted };
         match call.run(&mut *group, memory, self.rank(), &mut surroundings) {
             Ok(()) => Some(Ok(())),
             Err(Failure::Elsewhere) => None,
-            Err(failure) => Some(Err(self.explain_failure(failure, memory, call.begin))),
+            Err(failure) => Some(Err(self.explain_failure(failure, memory, call.counted))),
         }
     }
 
     /// Where memory lies among what peers can map.
     fn memory(&self, span: Span) -> Memory {
+        if span.len() <= NEVER_SHARED {
+            return Memory { span, share: None };
+        }
         let found = self.job().ledger().find(span.address().as_ptr().addr(), span.len());
         Memory { span, share: found.map(|(key, offset)| Share { key, offset }) }
     }
 
-    fn explain_failure(&self, failure: Failure<Error>, memory: Memory, begin: &Begin) -> Error {
+    fn explain_failure(&self, failure: Failure<Error>, memory: Memory, call: &Counted) -> Error {
         if let Failure::Mismatch(calls) = failure {
-            return mismatch(&calls, self.number(begin.sequence)).on(self.name());
+            return mismatch(&calls, self.number(call.sequence)).on(self.name());
         }
         let mut core = self.job().shared().lock();
         if let Some(share) = memory.share
@@ -115,11 +120,11 @@ impl Communicator {
         if let Failure::Corrupt(rank, what) = failure {
             let Core { engine, wires, .. } = &mut *core;
             engine.breach(self.members()[rank], what, wires);
-            engine.check_presence(self.id(), begin.sequence, &[rank], wires);
+            engine.check_presence(self.id(), call.sequence, &[rank], wires);
             core.collect();
             self.job().shared().hand_on(&mut core);
         }
-        match (core.engine.fault(self.id(), begin.sequence), failure) {
+        match (core.engine.fault(self.id(), call.sequence), failure) {
             (Some(first_cause), _) => first_cause,
             (None, Failure::Environment(error)) => error,
             (None, _) => Error::Bug("a collective failed without a cause".into()),
@@ -150,8 +155,8 @@ impl Communicator {
         keys: &[RegionKey],
     ) -> Option<Membership> {
         let (allocation, carrier, region, _) = own;
-        let begin = self.uncounted(CallSignature::new(gradwire_schema::Collective::Barrier));
-        let mut surroundings = Surroundings { communicator: self, begin: &begin };
+        let counted = self.uncounted(CallSignature::new(gradwire_schema::Collective::Barrier));
+        let mut surroundings = Surroundings { communicator: self, counted: &counted };
         let mut boards = Vec::with_capacity(keys.len());
         let mut mapped = Vec::with_capacity(keys.len());
         for (rank, key) in keys.iter().enumerate() {
@@ -178,23 +183,12 @@ impl Communicator {
         core.wires.carriers[carrier].transport.deregister(region);
         None
     }
-
-    /// As [`begin`](Self::begin), for what is no call of all ranks.
-    pub(super) fn uncounted(&self, signature: CallSignature) -> Begin {
-        Begin {
-            group: self.id(),
-            sequence: self.calls(),
-            signature,
-            started: Instant::now(),
-            timeout: self.timeout(),
-        }
-    }
 }
 
 /// A blocking collective on a working vector (see [`Shape`](crate::plan::Shape)).
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
-    pub(crate) begin: &'a Begin,
+    pub(crate) counted: &'a Counted,
     pub(crate) shape: &'a Shape,
     pub(crate) reducer: Option<&'a Reducer>,
 }
@@ -212,8 +206,8 @@ impl Call<'_> {
         rank: Rank,
         surroundings: &mut Surroundings<'_>,
     ) -> Result<(), Failure<Error>> {
-        let Self { begin, shape, reducer } = *self;
-        let (call, root, span) = (&begin.signature, shape.root, memory.span);
+        let Self { counted, shape, reducer } = *self;
+        let (call, root, span) = (&counted.signature, shape.root, memory.span);
         let bug = || Failure::Environment(Error::Bug("a collective that contradicts its shape".into()));
         let fold =
             || reducer.map(|reducer| Fold { reducer, element_size: shape.element_size }).ok_or_else(bug);
@@ -255,16 +249,12 @@ impl Call<'_> {
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
     pub(super) communicator: &'a Communicator,
-    pub(super) begin: &'a Begin,
+    pub(super) counted: &'a Counted,
 }
 
 impl Surroundings<'_> {
     fn shared(&self) -> &Shared {
         self.communicator.job().shared()
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.begin.timeout.and_then(|timeout| self.begin.started.checked_add(timeout))
     }
 
     /// Looks for a reason to give up. `needed`: the ranks without which this one waits in vain; `missing`: those to
@@ -277,16 +267,16 @@ impl Surroundings<'_> {
     ) -> Result<()> {
         self.fault(core)?;
         let now = Instant::now();
-        let late = self.deadline().is_some_and(|deadline| deadline <= now);
+        let late = self.counted.deadline().is_some_and(|deadline| deadline <= now);
         if !late && !core.engine.anybody_left() {
             return Ok(());
         }
         let Core { engine, wires, .. } = &mut *core;
-        engine.check_presence(self.communicator.id(), self.begin.sequence, &needed(), wires);
+        engine.check_presence(self.communicator.id(), self.counted.sequence, &needed(), wires);
         if late {
             let missing = missing();
             if !missing.is_empty() {
-                engine.report_time_out(self.begin, &missing, now, wires);
+                engine.report_time_out(&self.counted.begin(), &missing, now, wires);
             }
         }
         core.collect();
@@ -296,7 +286,7 @@ impl Surroundings<'_> {
 
     /// Why the call fails, if it does.
     fn fault(&self, core: &Core) -> Result<()> {
-        core.engine.fault(self.communicator.id(), self.begin.sequence).map_or(Ok(()), Err)
+        core.engine.fault(self.communicator.id(), self.counted.sequence).map_or(Ok(()), Err)
     }
 }
 
@@ -321,7 +311,7 @@ impl Environment for Surroundings<'_> {
             if condition.is_ready() {
                 return Ok(Waited::Ready);
             }
-            if condition.begins() && core.engine.expects(self.communicator.id(), self.begin.sequence) {
+            if condition.begins() && core.engine.expects(self.communicator.id(), self.counted.sequence) {
                 return Ok(Waited::Elsewhere);
             }
             self.give_up(&mut core, || condition.needed(), || condition.missing())?;
@@ -334,7 +324,7 @@ impl Environment for Surroundings<'_> {
                 }
                 Next::Sleep => {
                     if condition.park() {
-                        core = shared.sleep(core, self.deadline());
+                        core = shared.sleep(core, self.counted.deadline());
                     }
                     condition.unpark();
                 }

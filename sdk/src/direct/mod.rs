@@ -5,7 +5,7 @@
 //! *exchange*: each rank publishes a line with the hash of its signature and waits for everybody else's. Once they
 //! agree, and not before, memory of the caller is written:
 //!
-//! - up to 48 bytes lie in the lines themselves;
+//! - up to 112 bytes lie in the lines themselves;
 //! - memory that all ranks share is folded where it lies, each rank doing its part for all (*push*), or copied from
 //!   there;
 //! - other memory is *staged* in rounds through slots of the boards; the first round is staged before the exchange.
@@ -160,6 +160,8 @@ pub(crate) struct Group {
     rounds: u64,
     /// So many rounds are known to be consumed by everyone.
     consumed: u64,
+    /// By parity: the call whose detail stands on our board, and its hash.
+    announced: [Option<(CallSignature, u64)>; 2],
     /// The payloads of all lines, for folding.
     lines: Box<[board::Payload]>,
     /// Room for one span of each rank.
@@ -201,6 +203,7 @@ impl Group {
             exchanges: 0,
             rounds: 0,
             consumed: 0,
+            announced: [None; 2],
             lines: vec![board::Payload::default(); size].into(),
             spans: Vec::with_capacity(size),
             own,

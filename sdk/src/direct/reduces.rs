@@ -1,7 +1,7 @@
 //! Reducing to one rank, and to each rank its part.
 
-use super::all_reduce::{bytes_of, first_of, pack, part};
-use super::board::{Boards, INLINE};
+use super::all_reduce::{bytes_of, first_of, part};
+use super::board::{Boards, INLINE, Payload};
 use super::condition::Of;
 use super::rounds::{Cut, Flow, clip};
 use super::{Environment, Failure, Fold, Group, Memory, Places};
@@ -29,9 +29,10 @@ impl Group {
         let span = source.span;
         let destination = destination.filter(|_| self.boards.rank() == root);
         if span.len() <= INLINE {
-            self.exchange(call, &pack(span), environment)?;
+            let own = Payload::of_bytes(span);
+            self.exchange(call, &own, environment)?;
             if let Some(destination) = destination {
-                self.fold_lines(self.boards.size(), 0..span.len(), destination, fold);
+                self.fold_lines(own, self.boards.size(), 0..span.len(), destination, fold);
             }
             return Ok(());
         }
@@ -85,8 +86,9 @@ impl Group {
         let (rank, size) = (self.boards.rank(), self.boards.size());
         let own = (parts.block)(rank);
         if span.len() <= INLINE {
-            self.exchange(call, &pack(span), environment)?;
-            self.fold_lines(size, own, destination, fold);
+            let payload = Payload::of_bytes(span);
+            self.exchange(call, &payload, environment)?;
+            self.fold_lines(payload, size, own, destination, fold);
             return Ok(());
         }
         // A round stages a piece of each part, one behind the other.

@@ -17,6 +17,8 @@ const ONE_ROUND: usize = 16 << 10;
 /// Bytes of a round in long calls: staging and consuming overlap, and both stay in the second-level cache.
 const LONG_ROUND: usize = 64 << 10;
 const _: () = assert!(LONG_ROUND <= SLOT);
+/// Bytes up to which memory goes through the boards, whether peers can reach it or not.
+pub(super) const NEVER_SHARED: usize = 256;
 /// Rounds staged before the first of them is consumed.
 const AHEAD: usize = 2;
 
@@ -104,7 +106,7 @@ impl Group {
         if has_staged {
             self.stage(0, Of::All, stage, environment)?;
         }
-        self.exchange(call, &share.map_or_else(Payload::default, encode), environment)?;
+        self.exchange(call, &share.map_or_else(|| Payload::of_words(&[0]), encode), environment)?;
         let shares = |rank: Rank| self.share_of(rank).is_some();
         let mut stagers = (0..self.boards.size()).filter(|rank| flow.stagers.includes(*rank));
         Ok(Opening {
@@ -192,7 +194,7 @@ impl Group {
 
     /// What a rank said of its memory, on the line of the last exchange.
     pub(super) fn share_of(&self, rank: Rank) -> Option<Share> {
-        decode(&self.boards.all()[rank].payload(self.exchanges))
+        decode(&self.boards.all()[rank].payload(self.exchanges, size_of::<Words>()))
     }
 
     /// Fills `spans` with `len` bytes of each rank's shared memory.
@@ -224,22 +226,24 @@ impl Group {
     /// How peers reach the memory, where that pays: below, one round costs less than two exchanges. The same on all
     /// ranks, for it depends on what they have agreed on.
     pub(super) fn share<'a>(&self, memory: &'a Memory) -> Option<&'a Share> {
-        let worth = if self.boards.size() == 2 { 256 } else { 2048 };
+        let worth = if self.boards.size() == 2 { NEVER_SHARED } else { 8 * NEVER_SHARED };
         memory.share.as_ref().filter(|_| memory.span.len() > worth)
     }
 }
 
-/// `1`, the offset, the key.
+/// What a line says of shared memory: `1`, the offset, the key. Of other memory it says `0`.
+type Words = [u64; 2 + RegionKey::LEN / size_of::<u64>()];
+
 fn encode(share: &Share) -> Payload {
-    let mut payload = [1, share.offset as u64, 0, 0, 0, 0];
-    for (word, bytes) in payload[2..].iter_mut().zip(share.key.as_bytes().as_chunks().0) {
+    let mut words: Words = [1, share.offset as u64, 0, 0, 0, 0];
+    for (word, bytes) in words[2..].iter_mut().zip(share.key.as_bytes().as_chunks().0) {
         *word = u64::from_ne_bytes(*bytes);
     }
-    payload
+    Payload::of_words(&words)
 }
 
 fn decode(payload: &Payload) -> Option<Share> {
-    let [1, offset, key @ ..] = payload else { return None };
+    let [1, offset, key @ ..] = payload.words() else { return None };
     let mut bytes = [0; RegionKey::LEN];
     for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(key) {
         *bytes = word.to_ne_bytes();

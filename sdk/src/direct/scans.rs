@@ -1,7 +1,7 @@
 //! Prefix reductions.
 
-use super::all_reduce::{bytes_of, first_of, pack};
-use super::board::{Boards, INLINE};
+use super::all_reduce::{bytes_of, first_of};
+use super::board::{Boards, INLINE, Payload};
 use super::condition::Of;
 use super::rounds::{Cut, Flow};
 use super::{Environment, Failure, Fold, Group};
@@ -28,9 +28,10 @@ impl Group {
     ) -> Result<(), Failure<E::Error>> {
         let contributions = NonZeroU64::new(ranks as u64);
         if span.len() <= INLINE {
-            self.exchange(call, &pack(span), environment)?;
+            let own = Payload::of_bytes(span);
+            self.exchange(call, &own, environment)?;
             if contributions.is_some() {
-                self.fold_lines(ranks, 0..span.len(), span, fold);
+                self.fold_lines(own, ranks, 0..span.len(), span, fold);
             }
             return Ok(());
         }

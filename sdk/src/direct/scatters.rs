@@ -1,6 +1,6 @@
 //! Giving each rank its block: from one rank, or from all.
 
-use super::all_reduce::{first_of, line_span, pack, part};
+use super::all_reduce::{first_of, part};
 use super::board::{Boards, INLINE, Payload};
 use super::condition::Of;
 use super::rounds::{Cut, Flow, clip};
@@ -28,11 +28,11 @@ impl Group {
         let span = memory.span;
         let is_root = self.boards.rank() == root;
         if span.len() <= INLINE {
-            let payload = if is_root { pack(span) } else { Payload::default() };
+            let payload = if is_root { Payload::of_bytes(span) } else { Payload::default() };
             self.exchange(call, &payload, environment)?;
             if !is_root {
-                let mut payload = self.boards.all()[root].payload(self.exchanges);
-                part(span, own.clone()).copy_from(part(line_span(&mut payload), own));
+                let mut payload = self.boards.all()[root].payload(self.exchanges, own.end);
+                part(span, own.clone()).copy_from(part(payload.span(), own));
             }
             return Ok(());
         }
@@ -77,10 +77,11 @@ impl Group {
         let (rank, size) = (self.boards.rank(), self.boards.size());
         let place = |from: Rank| part(destination, received(from));
         if longest.saturating_mul(size) <= INLINE {
-            self.exchange(call, &pack(source.span), environment)?;
+            self.exchange(call, &Payload::of_bytes(source.span), environment)?;
             for (from, board) in self.boards.all().iter().enumerate() {
-                let mut payload = board.payload(self.exchanges);
-                place(from).copy_from(part(line_span(&mut payload), sent(from, rank)));
+                let sent = sent(from, rank);
+                let mut payload = board.payload(self.exchanges, sent.end);
+                place(from).copy_from(part(payload.span(), sent));
             }
             return Ok(());
         }

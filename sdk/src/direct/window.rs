@@ -133,11 +133,11 @@ impl View {
             }
         }
         let call = CallSignature::new(gradwire_schema::Collective::CreateWindow);
-        let begin = communicator.uncounted(call);
-        let mut surroundings = Surroundings { communicator, begin: &begin };
+        let counted = communicator.uncounted(call);
+        let mut surroundings = Surroundings { communicator, counted: &counted };
         let (region, mapping) = match surroundings.import(rank, key) {
             Ok(imported) => imported,
-            Err(_) if !communicator.has_ended(begin.sequence) => return Ok(None),
+            Err(_) if !communicator.has_ended(counted.sequence) => return Ok(None),
             Err(error) => return Err(error),
         };
         // SAFETY: the mapping is page-aligned and stays valid until `release`, which consumes the view. Its owner allocated it

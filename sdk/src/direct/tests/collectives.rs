@@ -9,7 +9,7 @@ use gradwire_schema::{Collective, Element, Reduction};
 
 /// Around a line (48 bytes), the worth of sharing (256), one round, several rounds and all slots.
 fn counts(size: usize) -> Vec<usize> {
-    vec![0, 1, size - 1, size, size + 1, 6, 13, 17, 64, 65, 999, 4097, 20_011, 70_003]
+    vec![0, 1, size - 1, size, size + 1, 6, 13, 14, 15, 28, 29, 64, 65, 999, 4097, 20_011, 70_003]
 }
 
 /// Differs by rank and by element; sums of a few stay exact in every type.
