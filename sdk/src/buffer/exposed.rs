@@ -179,8 +179,9 @@ impl Exposed {
         self.words()[CLOSED].store(1, Ordering::Release);
     }
 
+    /// Whether its owner has dropped it. What that raised elsewhere before is visible then.
     pub(crate) fn is_closed(&self) -> bool {
-        self.words()[CLOSED].load(Ordering::Relaxed) != 0
+        self.words()[CLOSED].load(Ordering::Acquire) != 0
     }
 
     /// The owner is about to sleep, or awake again. After `true` it must look once more at what it waits for.
