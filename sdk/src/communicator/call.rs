@@ -3,7 +3,7 @@
 use super::Communicator;
 use super::memory::check_length;
 use crate::buffer::{Reducer, Span, lend};
-use crate::direct;
+use crate::direct::{self, Operands};
 use crate::engine::{self, Begin, Contribution, GroupId, Job, Outcome, Work};
 use crate::plan::{self, Determinism, Plan, Shape};
 use crate::{Error, Rank, Result};
@@ -63,6 +63,11 @@ impl Counted {
 }
 
 impl Collective {
+    /// As the executor for shared memory knows it.
+    fn direct<'a>(&'a self, counted: &'a Counted) -> direct::Call<'a> {
+        direct::Call { counted, shape: &self.shape, reducer: self.reducer() }
+    }
+
     fn reducer(&self) -> Option<&Reducer> {
         self.operation.as_ref().map(|operation| &operation.reducer)
     }
@@ -171,16 +176,38 @@ impl Communicator {
     /// Carries out a collective on the working vector: in shared memory where all members share it, else in the
     /// engine.
     pub(super) fn collect(&self, collective: &Collective, working: &mut [u8]) -> Result<()> {
-        let counted = self.count(collective.signature);
-        let direct =
-            direct::Call { counted: &counted, shape: &collective.shape, reducer: collective.reducer() };
-        if let Some(result) = self.run_direct(&direct, working) {
+        self.collect_counted(collective, &self.count(collective.signature), working)
+    }
+
+    /// As [`collect`](Self::collect), where the call was counted before.
+    pub(super) fn collect_counted(
+        &self,
+        collective: &Collective,
+        counted: &Counted,
+        working: &mut [u8],
+    ) -> Result<()> {
+        if let Some(result) = self.run_direct(&collective.direct(counted), Operands::Working(working)) {
             return result;
         }
         let work = |working| self.work(collective, working);
         lend(self.job.shared(), counted.begin(), working, work, |outcome, working| {
             collective.conclude(outcome, self.rank, working);
         })
+    }
+
+    /// Carries out a collective in shared memory from a source into a destination elsewhere; `None`, and nothing has happened,
+    /// where that cannot be: then it takes a working vector.
+    pub(super) fn collect_apart(
+        &self,
+        collective: &Collective,
+        counted: &Counted,
+        source: &[u8],
+        destination: &mut [u8],
+    ) -> Option<Result<()>> {
+        if !direct::Call::works_apart(collective.shape.collective) {
+            return None;
+        }
+        self.run_direct(&collective.direct(counted), Operands::Apart(source, destination))
     }
 
     /// What the engine has to do for a collective. Small data travel with the signatures.

@@ -34,20 +34,27 @@ impl Communicator {
         check_length("source", shape.input(self.rank).len(), source.len())?;
         check_length("destination", shape.result(self.rank).len(), destination.len())?;
         let own = packed(source);
+        let counted = self.count(collective.signature);
+        let apart =
+            bytes_mut(destination).and_then(|bytes| self.collect_apart(collective, &counted, &own, bytes));
+        if let Some(result) = apart {
+            return result;
+        }
         let input = collective.input(self.rank);
         if collective.results_in_all(self.rank) && input.len() < shape.bytes() {
             return with_bytes(destination, |bytes| {
                 // Only the own part is written before all ranks have agreed, and put back if they do not.
                 let before = bytes[input.clone()].to_vec();
                 bytes[input.clone()].copy_from_slice(&own);
-                let result = self.collect(collective, bytes);
+                let result = self.collect_counted(collective, &counted, bytes);
                 if let Err(Error::Mismatch { .. }) = result {
                     bytes[input].copy_from_slice(&before);
                 }
                 result
             });
         }
-        let working = self.call_packed(collective, &own)?;
+        let mut working = self.working(collective, &own)?;
+        self.collect_counted(collective, &counted, &mut working)?;
         unpack(&working[collective.result(self.rank)], destination)
     }
 
@@ -60,9 +67,14 @@ impl Communicator {
 
     /// The working vector of a collective that begins with a rank's part in `own`.
     pub(super) fn call_packed(&self, collective: &Collective, own: &[u8]) -> Result<Vec<u8>> {
+        let mut working = self.working(collective, own)?;
+        self.collect(collective, &mut working)?;
+        Ok(working)
+    }
+
+    fn working(&self, collective: &Collective, own: &[u8]) -> Result<Vec<u8>> {
         let mut working = zeroed(collective.len(self.rank))?;
         working[collective.input(self.rank)].copy_from_slice(own);
-        self.collect(collective, &mut working)?;
         Ok(working)
     }
 }
@@ -83,6 +95,12 @@ pub(super) fn check_length(what: &str, expected: usize, found: usize) -> Result<
     Err(misuse(format!(
         "the {what} has {found} elements: make it {expected} long, as the other buffer demands"
     )))
+}
+
+/// The memory of values, where that is their packed form.
+fn bytes_mut<T: Equivalence>(values: &mut [T]) -> Option<&mut [u8]> {
+    let len = values.len() * T::PACKED_SIZE;
+    T::as_bytes_mut(values).filter(|bytes| bytes.len() == len)
 }
 
 /// Lends the packed form of values to `work`: their own memory where that is it, else a copy.

@@ -75,9 +75,9 @@ impl Communicator {
         drop(allocation);
     }
 
-    /// Carries out a collective on the working vector, if the members share memory. After a failure that peers may not
-    /// know of yet nobody but this rank can reach the vector any more.
-    pub(crate) fn run_direct(&self, call: &Call<'_>, working: &mut [u8]) -> Option<Result<()>> {
+    /// Carries out a collective, if the members share memory. After a failure that peers may not know of yet nobody but
+    /// this rank can reach the memory any more.
+    pub(crate) fn run_direct(&self, call: &Call<'_>, operands: Operands<'_>) -> Option<Result<()>> {
         let mut board = self.board().borrow_mut();
         let Membership { group, .. } = board.as_mut()?;
         // After a fault the peers must see no call that will not be made; the engine says what it was.
@@ -86,15 +86,20 @@ impl Communicator {
         {
             return None;
         }
-        // SAFETY: the vector is borrowed for this call and used through the span only. The call has ended when this function
-        // returns: the executor runs on this thread, and what peers may still do after a failure is revoked below.
-        let span = unsafe { Span::of_slice(working) };
-        let memory = self.memory(span);
+        // SAFETY: what the operands borrow is borrowed for this call and used through the spans only. The call has ended when
+        // this function returns: the executor runs on this thread, and what peers may still do after a failure is revoked
+        // below.
+        let (source, destination) = unsafe { operands.spans() };
+        let memory = self.memory(source);
         let mut surroundings = Surroundings { communicator: self, counted: call.counted };
-        match call.run(&mut *group, memory, self.rank(), &mut surroundings) {
+        match call.run(&mut *group, memory, destination, self.rank(), &mut surroundings) {
             Ok(()) => Some(Ok(())),
             Err(Failure::Elsewhere) => None,
-            Err(failure) => Some(Err(self.explain_failure(failure, memory, call.counted))),
+            Err(failure) => {
+                // Of a source that stays what it is peers only read.
+                let written = memory.share.filter(|_| destination.is_none());
+                Some(Err(self.explain_failure(failure, written, call.counted)))
+            }
         }
     }
 
@@ -107,12 +112,12 @@ impl Communicator {
         Memory { span, share: found.map(|(key, offset)| Share { key, offset }) }
     }
 
-    fn explain_failure(&self, failure: Failure<Error>, memory: Memory, call: &Counted) -> Error {
+    fn explain_failure(&self, failure: Failure<Error>, written: Option<Share>, call: &Counted) -> Error {
         if let Failure::Mismatch(calls) = failure {
             return mismatch(&calls, self.number(call.sequence)).on(self.name());
         }
         let mut core = self.job().shared().lock();
-        if let Some(share) = memory.share
+        if let Some(share) = written
             && let Some((carrier, region)) = self.job().ledger().strike(&share.key)
         {
             core.wires.carriers[carrier].transport.deregister(region);
@@ -185,7 +190,37 @@ impl Communicator {
     }
 }
 
-/// A blocking collective on a working vector (see [`Shape`](crate::plan::Shape)).
+/// The memory of a blocking call.
+#[derive(Debug)]
+pub(crate) enum Operands<'a> {
+    /// A working vector (see [`Shape`]).
+    Working(&'a mut [u8]),
+    /// What the rank holds at the start, and where its result goes; of collectives that
+    /// [work apart](Call::works_apart).
+    Apart(&'a [u8], &'a mut [u8]),
+}
+
+impl Operands<'_> {
+    /// The source, and the destination if it is another.
+    ///
+    /// # Safety
+    ///
+    /// The spans are used while the operands are borrowed only, and what is borrowed is not used otherwise meanwhile.
+    unsafe fn spans(self) -> (Span, Option<Span>) {
+        match self {
+            // SAFETY: the caller keeps the contract.
+            Self::Working(working) => (unsafe { Span::of_slice(working) }, None),
+            Self::Apart(source, destination) => {
+                // SAFETY: as above; executors write to destinations only, and peers only to sources that are destinations, too.
+                let source = unsafe { Span::of_shared(source) };
+                // SAFETY: as above.
+                (source, Some(unsafe { Span::of_slice(destination) }))
+            }
+        }
+    }
+}
+
+/// A blocking collective on a working vector (see [`Shape`]), or on parts of it that lie apart.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) counted: &'a Counted,
@@ -194,6 +229,18 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// Whether the source need not lie where the result goes.
+    pub(crate) fn works_apart(collective: Collective) -> bool {
+        matches!(
+            collective,
+            Collective::AllReduce
+                | Collective::AllGather
+                | Collective::Gather
+                | Collective::ReduceScatter
+                | Collective::AllToAll
+        )
+    }
+
     /// Whether the executor knows how to carry it out in a group of `size` ranks.
     fn is_served(&self, size: usize) -> bool {
         self.shape.element_size <= Group::largest_element(size)
@@ -203,6 +250,7 @@ impl Call<'_> {
         &self,
         group: &mut Group,
         memory: Memory,
+        destination: Option<Span>,
         rank: Rank,
         surroundings: &mut Surroundings<'_>,
     ) -> Result<(), Failure<Error>> {
@@ -212,18 +260,23 @@ impl Call<'_> {
         let fold =
             || reducer.map(|reducer| Fold { reducer, element_size: shape.element_size }).ok_or_else(bug);
         let input = || {
+            if destination.is_some() {
+                return Ok(memory);
+            }
             let own = shape.byte_range(&shape.input(rank));
             let share = memory.share.map(|share| Share { offset: share.offset + own.start, ..share });
             span.part(own).map(|span| Memory { span, share }).ok_or_else(bug)
         };
-        let result = || span.part(shape.byte_range(&shape.result(rank))).ok_or_else(bug);
+        let part = || span.part(shape.byte_range(&shape.result(rank)));
+        let result = || destination.or_else(part).ok_or_else(bug);
+        let all = destination.unwrap_or(span);
         let block = |rank: Rank| shape.byte_range(&shape.block(rank));
         let places = Places { block: &block, longest: shape.longest_block() };
         match shape.collective {
-            Collective::AllReduce => group.all_reduce(call, memory, span, fold()?, surroundings),
+            Collective::AllReduce => group.all_reduce(call, memory, all, fold()?, surroundings),
             Collective::Broadcast => group.broadcast(call, memory, root, surroundings),
-            Collective::AllGather => group.all_gather(call, input()?, span, &places, surroundings),
-            Collective::Gather => group.gather(call, input()?, Some(span), &places, root, surroundings),
+            Collective::AllGather => group.all_gather(call, input()?, all, &places, surroundings),
+            Collective::Gather => group.gather(call, input()?, Some(all), &places, root, surroundings),
             Collective::Reduce => group.reduce(call, memory, Some(span), root, fold()?, surroundings),
             Collective::ReduceScatter => {
                 group.reduce_scatter(call, memory, result()?, &places, fold()?, surroundings)

@@ -32,7 +32,7 @@ mod window;
 
 pub(crate) use board::BOARD_LEN;
 pub(crate) use condition::Condition;
-pub(crate) use host::{Call, Membership};
+pub(crate) use host::{Call, Membership, Operands};
 pub(crate) use window::{Part, View};
 
 use crate::Rank;
