@@ -134,12 +134,32 @@ fn alone(key: Option<JobSecret>, source: &'static str) -> Result<Placement> {
 
 fn meet(seat: &Seat, key: Option<JobSecret>, deadline: Instant, source: &'static str) -> Result<Placement> {
     let Seat { rank, size, local, ref address, is_hosted } = *seat;
-    let is_host = rank == 0 && !is_hosted;
-    let rules = Rules { size, key: key.clone(), repeats: false };
-    let host = is_host.then(|| Host::start(address, rules)).transpose()?;
+    let start = || Host::start(address, Rules { size, key: key.clone(), repeats: false });
+    let is_here = || !is_hosted && rendezvous::is_here(address, deadline);
+    let mut host = None;
+    if rank == 0 && is_here() {
+        host = match start() {
+            Ok(host) => Some(host),
+            // Another rank stands in that did not want to wait any longer.
+            Err(_) if Client::answers(address, deadline) => None,
+            Err(error) => return Err(error),
+        };
+    }
     let own_view = host.as_ref().map(|_| rendezvous::own_view(address));
-    let address = own_view.as_ref().unwrap_or(address);
-    let client = Client::join(&Request { address, rank, size, key: key.as_ref(), is_hosted, deadline })?;
+    let request = Request {
+        address: own_view.as_ref().unwrap_or(address),
+        rank,
+        size,
+        key: key.as_ref(),
+        is_hosted,
+        deadline,
+    };
+    let client = Client::join_or(&request, &mut || {
+        if host.is_none() && is_here() {
+            // Of several that try one succeeds.
+            host = start().ok();
+        }
+    })?;
     let (secret, epoch) = (client.secret().cloned(), client.epoch());
     if secret.is_none() && rank == 0 {
         tracing::warn!(

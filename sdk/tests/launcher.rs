@@ -332,6 +332,21 @@ fn the_log_goes_to_standard_error_and_warns_of_misspelt_settings() {
     assert_eq!(outcome(output).2, "");
 }
 
+/// Case 29: four processes that Slurm has started, as far as they can tell, and nothing to meet by.
+#[test]
+fn ranks_without_wiring_are_no_jobs_of_one() {
+    for rank in ["0", "1", "2", "3"] {
+        let variables = [("SLURM_NTASKS", "4"), ("SLURM_PROCID", rank)];
+        let (code, lines, errors) = outcome(gradwire(&["doctor"]).envs(variables).output().unwrap());
+        assert_eq!((code, &lines[..]), (127, &[][..]), "{errors}");
+        for words in
+            ["SLURM_NTASKS=4", &format!("SLURM_PROCID={rank}"), "missing: SLURM_JOB_ID", "GRADWIRE_RANK"]
+        {
+            assert!(errors.contains(words), "{words}: {errors}");
+        }
+    }
+}
+
 /// A file with the secret of a job.
 fn secret(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("gradwire-launcher-{}-{name}", std::process::id()));

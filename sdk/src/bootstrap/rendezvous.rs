@@ -1,7 +1,7 @@
 //! A place where the ranks of a job meet: one server, one connection from each rank, rounds of all-gather.
 //!
-//! The server is a small thread of the launcher, or of rank 0 where no launcher hosts it. It first seats all
-//! ranks (`lobby`), then passes their contributions around (`rounds`). On a Unix socket the operating system
+//! The server is a small thread of the launcher, or of rank 0 where no launcher hosts it. Where rank 0 is not on the host that has the
+//! address, another rank that is stands in. The server first seats all ranks (`lobby`), then passes their contributions around (`rounds`). On a Unix socket the operating system
 //! says who is at the other end: only processes of the same user get in, and they are handed a fresh secret.
 //! Over TCP a rank proves that it knows the job's secret, where there is one; the secret itself never travels.
 //!
@@ -23,7 +23,7 @@ mod seats;
 mod tests;
 
 pub(crate) use client::{Client, Request};
-pub(super) use endpoint::{own_view, reach};
+pub(super) use endpoint::{is_here, own_view, reach};
 pub(crate) use host::{Host, Rules};
 
 use super::{Bootstrap, Local};

@@ -184,6 +184,7 @@ fn slurm_meets_on_one_host() {
     assert!(matches!(seat.address, MeetingAddress::Unix(_)));
 }
 
+/// Case 29.
 #[test]
 fn a_size_without_wiring_never_becomes_a_job_of_one() {
     for rank in ["0", "1", "2", "3"] {
@@ -211,6 +212,7 @@ fn a_size_of_one_needs_no_wiring() {
     }
 }
 
+/// Case 30, as the next two.
 #[test]
 fn launchers_that_contradict_each_other_are_both_printed() {
     says(

@@ -49,12 +49,18 @@ enum Failure {
 }
 
 impl Client {
-    /// Joins, trying again until the deadline, and waits until all ranks have.
+    #[cfg(test)]
     pub(crate) fn join(request: &Request<'_>) -> Result<Self> {
+        Self::join_or(request, &mut || ())
+    }
+
+    /// Joins, trying again until the deadline, and waits until all ranks have. Calls `nobody_there` once when there has been nobody
+    /// for a while.
+    pub(crate) fn join_or(request: &Request<'_>, nobody_there: &mut dyn FnMut()) -> Result<Self> {
         let start = Instant::now();
         let instance = random()?;
         let mut pause = Duration::from_millis(5);
-        let (mut attempts, mut strangers) = (0, 0);
+        let (mut attempts, mut strangers, mut has_told) = (0, 0, false);
         loop {
             attempts += 1;
             let reason = match attempt(request, instance) {
@@ -74,8 +80,17 @@ impl Client {
                 return Err(request.unreachable(start.elapsed(), attempts, &reason));
             }
             std::thread::sleep(wait);
+            if !has_told && strangers == 0 && start.elapsed() >= PUNCTUAL {
+                has_told = true;
+                nobody_there();
+            }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Whether a rendezvous listens there.
+    pub(crate) fn answers(address: &MeetingAddress, deadline: Instant) -> bool {
+        reach(address, deadline).is_ok_and(|stream| greeting(&stream, deadline).is_ok())
     }
 
     pub(crate) fn rank(&self) -> Rank {
@@ -256,6 +271,9 @@ fn bootstrap(reason: &str) -> Error {
 fn misuse(reason: &str) -> Error {
     Error::Misuse(Arc::from(reason))
 }
+
+/// Rank 0 listens by then, where it is on the host that has the address, and does nothing else before.
+const PUNCTUAL: Duration = Duration::from_secs(1);
 
 /// How long a server may take for its first words, in one attempt.
 const GREETING: Duration = Duration::from_secs(5);

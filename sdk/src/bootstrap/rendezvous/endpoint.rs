@@ -68,6 +68,17 @@ pub(in crate::bootstrap) fn own_view(address: &MeetingAddress) -> MeetingAddress
     }
 }
 
+/// Whether this host has the address: a rank of another one cannot listen there. A name that nobody knows yet may be this host's.
+pub(in crate::bootstrap) fn is_here(address: &MeetingAddress, deadline: Instant) -> bool {
+    let MeetingAddress::Tcp { host, port } = address else { return true };
+    let is_own = |address: &SocketAddr| {
+        // Only a host's own addresses can be bound.
+        let bound = TcpListener::bind(SocketAddr::new(address.ip(), 0));
+        !bound.is_err_and(|error| error.kind() == ErrorKind::AddrNotAvailable)
+    };
+    resolve(host, *port, deadline).map_or(true, |addresses| addresses.iter().any(is_own))
+}
+
 /// Connects, or says why not; every failure may pass with time.
 pub(in crate::bootstrap) fn reach(address: &MeetingAddress, deadline: Instant) -> Result<Stream, String> {
     match address {
@@ -154,11 +165,11 @@ fn literal(host: &str) -> Option<IpAddr> {
 fn explain(error: &io::Error, address: &MeetingAddress) -> String {
     let remedy = match error.kind() {
         ErrorKind::AddrInUse => "another program, or another job, uses it: choose another one",
-        ErrorKind::AddrNotAvailable => "rank 0 must run on the host that has this address",
+        ErrorKind::AddrNotAvailable => "no interface of this host has this address",
         ErrorKind::PermissionDenied => "ports below 1024 need a privilege: choose another one",
-        _ => "rank 0 must be able to listen there",
+        _ => "a rank must be able to listen there",
     };
-    format!("rank 0 cannot listen at {address} ({error}): {remedy}")
+    format!("this rank cannot listen at {address} ({error}): {remedy}")
 }
 
 /// The longest attempt to connect to one address.
