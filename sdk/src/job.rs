@@ -4,8 +4,8 @@ use crate::buffer::Buffer;
 use crate::communicator::Communicator;
 use crate::driver::{Core, Driver, Ledger, Shared, Wires};
 use crate::engine::{Calls, Engine, GroupId, Process};
-use crate::plan::{Algorithm, Links, Shape};
-use crate::select::{Tuning, explain, select};
+use crate::plan::Shape;
+use crate::select::{Selector, Tuning, explain};
 use crate::{Element, Error, Rank, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,8 +40,7 @@ pub(crate) struct Job {
     own: Process,
     places: Vec<Place>,
     paths: Vec<&'static str>,
-    links: Links,
-    tuning: Tuning,
+    selector: Arc<Selector>,
     timeout: Duration,
     ledger: Arc<Ledger>,
     driver: Driver,
@@ -51,13 +50,13 @@ impl Job {
     pub(crate) fn new(parts: Parts) -> Result<Arc<Self>> {
         let Parts { own, places, wires, timeout, tuning, crowded } = parts;
         let paths = (0..places.len() as Process).map(|process| wires.name_of(process)).collect();
-        let links = wires.links();
+        let selector = Arc::new(Selector { links: wires.links(), tuning });
         let ledger = wires.ledger.clone();
         let engine =
             Engine::new(own, places.iter().map(|place| place.host.clone()).collect(), Instant::now());
         let alone = places.len() == 1;
         let driver = Driver::new(Core::new(engine, wires), crowded, !alone)?;
-        Ok(Arc::new(Self { own, places, paths, links, tuning, timeout, ledger, driver }))
+        Ok(Arc::new(Self { own, places, paths, selector, timeout, ledger, driver }))
     }
 
     /// A job of one process.
@@ -101,8 +100,8 @@ impl Job {
         self.places[a as usize].node == self.places[b as usize].node
     }
 
-    pub(crate) fn select(&self, shape: &Shape) -> &'static dyn Algorithm {
-        select(shape, &self.links, &self.tuning)
+    pub(crate) fn selector(&self) -> &Arc<Selector> {
+        &self.selector
     }
 
     pub(crate) fn allocate<T: Element>(&self, count: usize) -> Result<Buffer<T>> {
@@ -125,7 +124,7 @@ impl Job {
     }
 
     pub(crate) fn explain(&self, shape: &Shape) -> String {
-        explain(shape, &self.links, &self.tuning)
+        explain(shape, &self.selector.links, &self.selector.tuning)
     }
 
     pub(crate) fn add_group(&self, id: GroupId, members: Arc<[Process]>, rank: Rank, calls: Arc<Calls>) {

@@ -70,35 +70,38 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// Values that a request works on: written while the operation is under way, and once more when it is concluded.
+/// Values that a request works on, `[T]`, or whatever else it changes: written while the operation is under way, and once
+/// more when it is concluded.
 ///
 /// Whoever makes one promises that the values stay where they are, and that no reference to them is used, until the
 /// operation has ended and was concluded.
 #[derive(Debug)]
-pub(crate) struct Target<T>(NonNull<[T]>);
+pub(crate) struct Target<T: ?Sized>(NonNull<T>);
 
 // SAFETY: a target is an address; by the contract of `new` only the operation it was made for uses the values, on
-// whichever thread concludes it, and values of an `Equivalence` may go to any thread.
-unsafe impl<T: Equivalence> Send for Target<T> {}
+// whichever thread concludes it, and the values may go to any thread.
+unsafe impl<T: ?Sized + Send> Send for Target<T> {}
 
-impl<T: Equivalence> Target<T> {
+impl<T: ?Sized> Target<T> {
     /// Values for an operation.
     ///
     /// # Safety
     ///
     /// Until the operation has ended and was concluded, or was given up before it began, the values live and no
     /// reference to them is used.
-    pub(super) unsafe fn new(values: &mut [T]) -> Self {
+    pub(super) unsafe fn new(values: &mut T) -> Self {
         Self(NonNull::from(values))
     }
 
     /// Uses the values, before the operation begins or after it has ended.
-    pub(crate) fn with<R>(&mut self, use_them: impl FnOnce(&mut [T]) -> R) -> R {
+    pub(crate) fn with<R>(&mut self, use_them: impl FnOnce(&mut T) -> R) -> R {
         // SAFETY: by the contract of `new` the values live and nobody else uses them; the engine does not, for the
         // operation is not under way.
         use_them(unsafe { self.0.as_mut() })
     }
+}
 
+impl<T: Equivalence> Target<[T]> {
     /// The values' memory, where that is their packed form.
     pub(crate) fn bytes(&mut self) -> Option<Span> {
         self.with(|values| {
@@ -120,24 +123,24 @@ pub(crate) fn lend_to_scope<'scope, T: Equivalence>(values: &'scope [T]) -> Opti
     Some(unsafe { Span::of_shared(bytes) })
 }
 
-/// A slice lent to an operation of a scope.
-pub(crate) struct Lent<'scope, T> {
-    slice: NonNull<[T]>,
-    borrow: PhantomData<&'scope mut [T]>,
+/// A slice, or something else, lent to an operation of a scope.
+pub(crate) struct Lent<'scope, T: ?Sized> {
+    values: NonNull<T>,
+    borrow: PhantomData<&'scope mut T>,
 }
 
-impl<'scope, T: Equivalence> Lent<'scope, T> {
-    pub(crate) fn new(slice: &'scope mut [T]) -> (Self, Target<T>) {
+impl<'scope, T: ?Sized> Lent<'scope, T> {
+    pub(crate) fn new(values: &'scope mut T) -> (Self, Target<T>) {
         // SAFETY: the borrow lasts as long as `'scope`, and the scope concludes the operation before that ends. Until
-        // `give_back`, which the scope calls after it has concluded it, nobody else uses the slice.
-        let target = unsafe { Target::new(slice) };
-        (Self { slice: target.0, borrow: PhantomData }, target)
+        // `give_back`, which the scope calls after it has concluded it, nobody else uses the values.
+        let target = unsafe { Target::new(values) };
+        (Self { values: target.0, borrow: PhantomData }, target)
     }
 
-    /// The slice, after the operation was concluded.
-    pub(crate) fn give_back(mut self) -> &'scope mut [T] {
+    /// The values, after the operation was concluded.
+    pub(crate) fn give_back(mut self) -> &'scope mut T {
         // SAFETY: made of a unique borrow that lasts as long as `'scope`; the target, the only other copy, is gone with the
         // operation.
-        unsafe { self.slice.as_mut() }
+        unsafe { self.values.as_mut() }
     }
 }

@@ -47,7 +47,7 @@ impl<T: Element> Buffer<T> {
     }
 
     /// The values, for an operation that is concluded before the buffer is used or dropped.
-    pub(crate) fn target(&mut self) -> Target<T> {
+    pub(crate) fn target(&mut self) -> Target<[T]> {
         // SAFETY: a request owns the buffer while its operation is under way, and hands it to the driver to be dropped
         // after the operation if it is dropped before.
         unsafe { Target::new(&mut self[..]) }

@@ -1,6 +1,8 @@
 //! Memory of the library's own, read and written through a span.
 
 use super::Span;
+use crate::{Error, Result};
+use std::ops::Range;
 use std::ptr::NonNull;
 
 /// A few bytes kept aside for an operation, aligned for any element.
@@ -14,6 +16,15 @@ impl Private {
     /// Zeros.
     pub(crate) fn zeroed(len: usize) -> Self {
         Self { words: vec![0; len.div_ceil(size_of::<u64>())], len }
+    }
+
+    /// Zeros, of a length that other ranks have a say in.
+    pub(crate) fn try_zeroed(len: usize) -> Result<Self> {
+        // What can be reserved can be had zeroed, without touching all of it.
+        match Vec::<u64>::new().try_reserve_exact(len.div_ceil(size_of::<u64>())) {
+            Ok(()) => Ok(Self::zeroed(len)),
+            Err(error) => Err(Error::System(format!("there is no memory for {len} bytes: {error}").into())),
+        }
     }
 
     /// A copy of bytes that have arrived.
@@ -31,6 +42,13 @@ impl Private {
             Some(address) => unsafe { Span::new(address.cast(), self.len) },
             None => Span::EMPTY,
         }
+    }
+
+    /// A copy of a part of the bytes; none where there is no such part.
+    pub(crate) fn copy_out(&mut self, part: Range<usize>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.span().part(part).inspect(|part| part.append_to(&mut bytes));
+        bytes
     }
 
     pub(crate) fn len(&self) -> usize {

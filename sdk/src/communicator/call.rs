@@ -5,9 +5,10 @@ use super::memory::check_length;
 use crate::buffer::{Reducer, Span, lend};
 use crate::direct::{self, Operands};
 use crate::engine::{self, Begin, Contribution, GroupId, Job, Outcome, Work};
-use crate::plan::{self, Determinism, Plan, Shape};
+use crate::plan::{self, Blocks, Determinism, Shape};
+use crate::select::Selector;
 use crate::{Error, Rank, Result};
-use gradwire_schema::{CallSignature, MismatchTable, Properties};
+use gradwire_schema::{CallSignature, Equivalence, LayoutDigest, MismatchTable, Properties};
 use std::cell::OnceCell;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -64,12 +65,47 @@ impl Counted {
 
 impl Collective {
     /// As the executor for shared memory knows it.
-    fn direct<'a>(&'a self, counted: &'a Counted) -> direct::Call<'a> {
+    pub(super) fn direct<'a>(&'a self, counted: &'a Counted) -> direct::Call<'a> {
         direct::Call { counted, shape: &self.shape, reducer: self.reducer() }
     }
 
     fn reducer(&self) -> Option<&Reducer> {
         self.operation.as_ref().map(|operation| &operation.reducer)
+    }
+
+    /// The same collective on as many elements; `count` as [`Shape`] has it.
+    pub(super) fn with_count(self, count: usize) -> Result<Self> {
+        let signature = CallSignature { count: count as u64, ..self.signature };
+        let shape = Shape { count, ..self.shape };
+        if !fits_in_memory(&shape) {
+            return Err(misuse(format!(
+                "{count} elements of each rank are more than an address space holds"
+            )));
+        }
+        Ok(Self { signature, shape, ..self })
+    }
+
+    /// The same collective of `T` on blocks of these lengths: one for each rank, or in all_to_all one for each pair of ranks.
+    pub(super) fn with_blocks<T: Equivalence>(self, counts: &[usize]) -> Result<Self> {
+        let Self { signature, shape, operation } = self;
+        let blocks = match shape.collective {
+            plan::Collective::AllToAll => Blocks::exchange(shape.ranks, counts),
+            _ => Blocks::new(counts),
+        };
+        let shape = Shape { blocks, ..shape };
+        if shape.blocks.is_none() || !fits_in_memory(&shape) {
+            return Err(misuse("the counts together are more than an address space holds".to_owned()));
+        }
+        let digest = counts
+            .iter()
+            .fold(LayoutDigest::new(T::FINGERPRINT), |digest, count| digest.length(*count as u64));
+        let signature = CallSignature { layout: digest.finish(), count: shape.len() as u64, ..signature };
+        Ok(Self { signature, shape, operation })
+    }
+
+    /// What the engine does, on a rank's working vector.
+    pub(super) fn job(&self, selector: &Selector, rank: Rank, working: Span) -> Job {
+        Job { plan: selector.plan(&self.shape, rank), working, reducer: self.reducer().cloned() }
     }
 
     /// That a buffer is the whole working vector.
@@ -124,6 +160,11 @@ impl Collective {
             working.part(place).inspect(|place| place.write(&row[sent]));
         }
     }
+}
+
+/// Whether the bytes of a working vector can be counted.
+fn fits_in_memory(shape: &Shape) -> bool {
+    shape.len().checked_mul(shape.element_size).is_some_and(|bytes| bytes <= isize::MAX as usize)
 }
 
 impl Communicator {
@@ -225,8 +266,7 @@ impl Communicator {
             working.part(collective.input(self.rank)).inspect(|part| part.append_to(&mut own));
             return Work::Exchange { own, contribution };
         }
-        let plan = Plan::new(self.job.select(shape), shape.clone(), self.rank);
-        Work::Planned(Job { plan, working, reducer: collective.reducer().cloned() })
+        Work::Planned(collective.job(self.job.selector(), self.rank, working))
     }
 }
 

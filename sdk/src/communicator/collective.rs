@@ -79,16 +79,10 @@ impl Communicator {
             layout: if datatype.is_some() { 0 } else { T::FINGERPRINT },
             root: root.map(|root| root as u32),
             operation: operation.as_ref().map(|operation| operation.properties.id),
-            count: count as u64,
             ..CallSignature::new(collective.call())
         };
-        let shape = self.shape(collective, count, T::PACKED_SIZE, root, operation.as_ref());
-        if shape.len().checked_mul(shape.element_size).is_none_or(|bytes| bytes > isize::MAX as usize) {
-            return Err(misuse(format!(
-                "{count} elements of each rank are more than an address space holds"
-            )));
-        }
-        Ok(Collective { signature, shape, operation })
+        let shape = self.shape(collective, 0, T::PACKED_SIZE, root, operation.as_ref());
+        Collective { signature, shape, operation }.with_count(count)
     }
 
     pub(crate) fn barrier_call(&self) -> Collective {

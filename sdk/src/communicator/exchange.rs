@@ -1,7 +1,7 @@
 //! Collectives that move blocks of equal lengths, beside the gathering ones.
 
-use super::Communicator;
 use super::call::{Collective, misuse};
+use super::{Communicator, Telling};
 use crate::{Rank, Result, plan};
 use gradwire_schema::{Equivalence, Reduction};
 
@@ -9,6 +9,15 @@ use gradwire_schema::{Equivalence, Reduction};
 impl Communicator {
     pub(crate) fn scatter_call<T: Equivalence>(&self, count: usize, root: Rank) -> Result<Collective> {
         self.describe::<T>(plan::Collective::Scatter, count, Some(root), None)
+    }
+
+    /// As [`scatter_call`](Self::scatter_call), where only the root knows the `len` of its source.
+    pub(crate) fn telling_scatter<T: Equivalence>(&self, len: usize, root: Rank) -> Result<Telling> {
+        let call = self.scatter_call::<T>(0, root)?;
+        let size = self.size();
+        Ok(self.telling::<T>(call.signature, &[len as u64], move |told| {
+            call.with_count(share(told[root], size)?)
+        }))
     }
 
     pub(crate) fn all_to_all_call<T: Equivalence>(&self, count: usize) -> Result<Collective> {
@@ -80,11 +89,8 @@ impl Communicator {
     /// [`Misuse`](crate::Error::Misuse) on all ranks when the length of the root's source is no multiple of the number of
     /// ranks, or when there is no such rank, and those of every collective.
     pub fn scatter<T: Equivalence>(&self, source: &[T], root: Rank) -> Result<Vec<T>> {
-        self.check_root(root)?;
         let source = if self.rank == root { source } else { &[] };
-        let told = self.tell::<T>(plan::Collective::Scatter, Some(root), &[source.len() as u64])?;
-        let count = self.share_of(told[root])?;
-        self.call_owned(&self.scatter_call::<T>(count, root)?, source)
+        Ok(self.call_telling(self.telling_scatter::<T>(source.len(), root)?, source)?.1)
     }
 
     /// As [`all_to_all_into`](Self::all_to_all_into), with the result in a new vector.
@@ -113,12 +119,15 @@ impl Communicator {
 
     /// How many of `len` elements are one rank's, where all have as many.
     pub(crate) fn share_of(&self, len: usize) -> Result<usize> {
-        let size = self.size();
-        if len.is_multiple_of(size) {
-            return Ok(len / size);
-        }
-        Err(misuse(format!(
-            "{len} elements cannot be shared out equally to {size} ranks: make it a multiple, or use a call with counts"
-        )))
+        share(len, self.size())
     }
+}
+
+fn share(len: usize, ranks: usize) -> Result<usize> {
+    if len.is_multiple_of(ranks) {
+        return Ok(len / ranks);
+    }
+    Err(misuse(format!(
+        "{len} elements cannot be shared out equally to {ranks} ranks: make it a multiple, or use a call with counts"
+    )))
 }

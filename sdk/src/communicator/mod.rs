@@ -18,6 +18,7 @@ mod sparse;
 mod split;
 mod start;
 mod start_message;
+mod two_parts;
 mod varying;
 
 pub(crate) use call::{Collective, Counted, mismatch};
@@ -27,7 +28,9 @@ pub use per_rank::PerRank;
 pub use point_to_point::{Received, Source, Tag};
 pub use probe::Message;
 pub use sparse::Sparse;
+pub(crate) use sparse::fold as fold_sparse;
 pub(crate) use start::{Conclude, Start};
+pub(crate) use two_parts::{Own, Telling};
 
 use crate::buffer::Buffer;
 use crate::direct::Membership;

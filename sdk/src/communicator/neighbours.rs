@@ -1,12 +1,11 @@
 //! Exchanges between pairs of ranks: of any lengths, with all ranks or with a few neighbours.
 
-use super::Communicator;
 use super::call::{Collective, misuse};
-use super::memory::{pack, unpack_all};
-use super::per_rank::PerRank;
 use super::varying::unfit;
+use super::{Communicator, PerRank, Telling};
 use crate::{Error, Rank, Result, plan};
-use gradwire_schema::{CallSignature, Equivalence};
+use gradwire_schema::Equivalence;
+use std::ops::Range;
 
 /// How much a rank sends to each rank, and expects of each.
 struct Expectation {
@@ -23,18 +22,9 @@ impl Communicator {
     /// [`Misuse`](Error::Misuse) on all ranks when some rank's counts are not one for each rank, or not as many together as
     /// its source is long; and those of every collective.
     pub fn all_to_all_varying<T: Equivalence>(&self, source: &[T], counts: &[usize]) -> Result<PerRank<T>> {
-        let size = self.size();
-        let mut own = vec![u64::from(self.fits(counts, source.len()))];
-        own.extend((0..size).map(|rank| counts.get(rank).map_or(0, |count| *count as u64)));
-        let told = self.tell::<T>(plan::Collective::AllToAll, None, &own)?;
-        let rows = || told.chunks_exact(own.len());
-        if let Some(rank) = rows().position(|row| row[0] == 0) {
-            return Err(unfit(rank));
-        }
-        let counts: Vec<usize> = rows().flat_map(|row| &row[1..]).copied().collect();
-        let call = self.describe_blocks::<T>(plan::Collective::AllToAll, &counts, None, None)?;
-        let received = counts.into_iter().skip(self.rank).step_by(size).collect();
-        Ok(PerRank::new(self.call_owned(&call, source)?, received))
+        let call = self.telling_all_to_all::<T>(source.len(), counts)?;
+        let (call, values) = self.call_telling(call, source)?;
+        Ok(call.per_rank(self.rank, values))
     }
 
     /// As [`all_to_all_varying`](Self::all_to_all_varying), where every rank knows how much comes from each:
@@ -51,11 +41,9 @@ impl Communicator {
         destination: &mut [T],
         destination_counts: &[usize],
     ) -> Result<()> {
-        let fits = self.fits(source_counts, source.len()) && self.fits(destination_counts, destination.len());
-        let own =
-            fits.then(|| Expectation { sent: source_counts.to_vec(), received: destination_counts.to_vec() });
-        let call = self.agree_on_exchange::<T>(gradwire_schema::Collective::AllToAll, own, unfit)?;
-        self.call_into(&call, source, destination)
+        let (sent, received) = ((source.len(), source_counts), (destination.len(), destination_counts));
+        let call = self.telling_all_to_all_into::<T>(sent, received)?;
+        self.call_telling_into(call, source, destination).map(drop)
     }
 
     /// Sends a slice to each of some ranks and receives one from each of some ranks. Every rank of the communicator
@@ -71,27 +59,62 @@ impl Communicator {
         sent: &[(Rank, &[T])],
         received: &mut [(Rank, &mut [T])],
     ) -> Result<()> {
-        let lengths_sent = self.lengths(sent.iter().map(|(rank, values)| (*rank, values.len())));
-        let lengths_received = self.lengths(received.iter().map(|(rank, values)| (*rank, values.len())));
-        let own = lengths_sent.zip(lengths_received).map(|(sent, received)| Expectation { sent, received });
-        let twice = |rank| {
-            misuse(format!(
-                "rank {rank} names a neighbour twice, or one that does not exist: name each once, below {}",
-                self.size()
-            ))
-        };
-        let call = self.agree_on_exchange::<T>(gradwire_schema::Collective::NeighbourExchange, own, twice)?;
-        let mut in_order: Vec<_> = sent.iter().collect();
-        in_order.sort_by_key(|(rank, _)| *rank);
-        let own: Vec<u8> = in_order.into_iter().flat_map(|(_, values)| pack(values)).collect();
-        let working = self.call_packed(&call, &own)?;
-        let all: Vec<T> = unpack_all(&working[call.result(self.rank)])?;
-        let start = call.shape.result(self.rank).start;
+        let lengths = received.iter().map(|(rank, values)| (*rank, values.len()));
+        let (call, source) = self.telling_neighbours(sent, lengths)?;
+        let (call, all) = self.call_telling(call, &source)?;
         for (rank, values) in received {
-            let block = call.shape.incoming(self.rank, *rank);
-            values.copy_from_slice(&all[block.start - start..block.end - start]);
+            values.copy_from_slice(&all[call.part_of_neighbour(self.rank, *rank)]);
         }
         Ok(())
+    }
+}
+
+/// What the calls are, for whichever form of call carries them out.
+impl Communicator {
+    pub(crate) fn telling_all_to_all<T: Equivalence>(&self, len: usize, counts: &[usize]) -> Result<Telling> {
+        let call = self.describe::<T>(plan::Collective::AllToAll, 0, None, None)?;
+        let own = self.checked_counts(counts, len);
+        let numbers = own.len();
+        Ok(self.telling::<T>(call.signature, &own, move |told| {
+            let rows = || told.chunks_exact(numbers);
+            if let Some(rank) = rows().position(|row| row[0] == 0) {
+                return Err(unfit(rank));
+            }
+            let counts: Vec<usize> = rows().flat_map(|row| &row[1..]).copied().collect();
+            call.with_blocks::<T>(&counts)
+        }))
+    }
+
+    /// `sent` and `received`: the length of a buffer, and its counts.
+    pub(crate) fn telling_all_to_all_into<T: Equivalence>(
+        &self,
+        sent: (usize, &[usize]),
+        received: (usize, &[usize]),
+    ) -> Result<Telling> {
+        let fits = self.fits(sent.1, sent.0) && self.fits(received.1, received.0);
+        let own = fits.then(|| Expectation { sent: sent.1.to_vec(), received: received.1.to_vec() });
+        self.telling_exchange::<T>(gradwire_schema::Collective::AllToAll, own, unfit)
+    }
+
+    /// The call, and what is sent, by rank; `received`: for which ranks there is how much room.
+    pub(crate) fn telling_neighbours<T: Equivalence>(
+        &self,
+        sent: &[(Rank, &[T])],
+        received: impl Iterator<Item = (Rank, usize)>,
+    ) -> Result<(Telling, Vec<T>)> {
+        let lengths_sent = self.lengths(sent.iter().map(|(rank, values)| (*rank, values.len())));
+        let own =
+            lengths_sent.zip(self.lengths(received)).map(|(sent, received)| Expectation { sent, received });
+        let size = self.size();
+        let twice = move |rank| {
+            misuse(format!(
+                "rank {rank} names a neighbour twice, or one that does not exist: name each once, below {size}"
+            ))
+        };
+        let call = self.telling_exchange::<T>(gradwire_schema::Collective::NeighbourExchange, own, twice)?;
+        let mut in_order: Vec<_> = sent.iter().collect();
+        in_order.sort_by_key(|(rank, _)| *rank);
+        Ok((call, in_order.into_iter().flat_map(|(_, values)| *values).copied().collect()))
     }
 
     /// By rank, the lengths for some ranks; `None` when one of them is named twice or does not exist.
@@ -105,14 +128,14 @@ impl Communicator {
         Some(lengths.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// Lets the ranks tell each other what they send and expect: the call that does it, if all fits. `own`: `None` where
-    /// this rank's alone does not; `fault` is what all ranks say then.
-    fn agree_on_exchange<T: Equivalence>(
+    /// Lets the ranks tell each other what they send and expect, then do it if all fits. `own`: `None` where this rank's
+    /// alone does not; `fault` is what all ranks say then.
+    fn telling_exchange<T: Equivalence>(
         &self,
         collective: gradwire_schema::Collective,
         own: Option<Expectation>,
-        fault: impl FnOnce(Rank) -> Error,
-    ) -> Result<Collective> {
+        fault: impl FnOnce(Rank) -> Error + Send + 'static,
+    ) -> Result<Telling> {
         let size = self.size();
         let mut words = vec![u64::from(own.is_some())];
         match own {
@@ -121,25 +144,35 @@ impl Communicator {
             }
             None => words.resize(1 + 2 * size, 0),
         }
-        let base = self.describe::<T>(plan::Collective::AllToAll, 0, None, None)?.signature;
-        let told = self.tell_numbers::<T>(CallSignature { collective, ..base }, &words)?;
-        let rows: Vec<&[usize]> = told.chunks_exact(words.len()).collect();
-        if let Some(rank) = rows.iter().position(|row| row[0] == 0) {
-            return Err(fault(rank));
-        }
-        for (from, row) in rows.iter().enumerate() {
-            for (to, sent) in row[1..=size].iter().enumerate() {
-                let expected = rows[to][1 + size + from];
-                if *sent != expected {
-                    return Err(misuse(format!(
-                        "rank {from} sends {sent} elements to rank {to}, which expects {expected}"
-                    )));
+        let mut call = self.describe::<T>(plan::Collective::AllToAll, 0, None, None)?;
+        call.signature.collective = collective;
+        let numbers = words.len();
+        Ok(self.telling::<T>(call.signature, &words, move |told| {
+            let rows: Vec<&[usize]> = told.chunks_exact(numbers).collect();
+            if let Some(rank) = rows.iter().position(|row| row[0] == 0) {
+                return Err(fault(rank));
+            }
+            for (from, row) in rows.iter().enumerate() {
+                for (to, sent) in row[1..=size].iter().enumerate() {
+                    let expected = rows[to][1 + size + from];
+                    if *sent != expected {
+                        return Err(misuse(format!(
+                            "rank {from} sends {sent} elements to rank {to}, which expects {expected}"
+                        )));
+                    }
                 }
             }
-        }
-        let counts: Vec<usize> = rows.iter().flat_map(|row| &row[1..=size]).copied().collect();
-        let mut call = self.describe_blocks::<T>(plan::Collective::AllToAll, &counts, None, None)?;
-        call.signature.collective = collective;
-        Ok(call)
+            let counts: Vec<usize> = rows.iter().flat_map(|row| &row[1..=size]).copied().collect();
+            call.with_blocks::<T>(&counts)
+        }))
+    }
+}
+
+impl Collective {
+    /// Where among all that has come for a rank a neighbour's is.
+    pub(crate) fn part_of_neighbour(&self, rank: Rank, neighbour: Rank) -> Range<usize> {
+        let start = self.shape.result(rank).start;
+        let block = self.shape.incoming(rank, neighbour);
+        block.start - start..block.end - start
     }
 }

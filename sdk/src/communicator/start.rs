@@ -3,6 +3,7 @@
 use super::Communicator;
 use super::call::Collective;
 use super::memory::{check_length, pack, unpack};
+use super::two_parts::Own;
 use crate::buffer::{Private, Span, Target};
 use crate::engine::{Begin, Outcome, Work};
 use crate::{Error, Rank, Result};
@@ -33,7 +34,7 @@ impl Communicator {
     pub(crate) fn start_in_place<T: Equivalence>(
         &self,
         collective: Collective,
-        mut values: Target<T>,
+        mut values: Target<[T]>,
     ) -> Start {
         let place = match values.bytes() {
             Some(span) if collective.results_in_all(self.rank) => Place::Values { span, before: None },
@@ -48,7 +49,7 @@ impl Communicator {
         &self,
         collective: Collective,
         source: &[T],
-        mut destination: Target<T>,
+        mut destination: Target<[T]>,
     ) -> Result<Start> {
         let shape = &collective.shape;
         check_length("source", shape.input(self.rank).len(), source.len())?;
@@ -77,29 +78,62 @@ impl Communicator {
 }
 
 /// Where a started collective works.
-enum Place<T> {
+pub(super) enum Place<T> {
     /// In the caller's values. `before`: what lay where the own part was written.
     Values { span: Span, before: Option<(Span, Vec<u8>)> },
-    /// In a vector of its own, of which the result goes into the caller's values.
-    Scratch { scratch: Private, values: Target<T> },
+    /// In a vector of its own, of which the result goes into the caller's values, if there are any.
+    Scratch { scratch: Private, values: Option<Target<[T]>> },
 }
 
 impl<T: Equivalence> Place<T> {
     /// A vector of `len` bytes that holds `own` from `start` on.
-    fn scratch(own: &[u8], start: usize, len: usize, values: Target<T>) -> Self {
+    fn scratch(own: &[u8], start: usize, len: usize, values: Target<[T]>) -> Self {
         let mut scratch = Private::zeroed(len);
         scratch.span().part(start..start + own.len()).inspect(|part| part.write(own));
-        Self::Scratch { scratch, values }
+        Self::Scratch { scratch, values: Some(values) }
     }
 
-    fn span(&mut self) -> Span {
+    /// For a collective on which all ranks have agreed: nothing need be put back.
+    pub(super) fn between(
+        collective: &Collective,
+        rank: Rank,
+        own: &Own,
+        destination: Option<Target<[T]>>,
+    ) -> Result<Self> {
+        let (input, len) = (collective.input(rank), collective.len(rank));
+        let mut destination = destination;
+        let whole = destination.as_mut().and_then(Target::bytes).filter(|span| span.len() == len);
+        let mut place = match whole.filter(|_| collective.results_in_all(rank)) {
+            Some(span) => Self::Values { span, before: None },
+            None => Self::Scratch { scratch: Private::try_zeroed(len)?, values: destination },
+        };
+        match place.span().part(input) {
+            Some(part) if part.len() == own.len() => own.write_to(part),
+            _ => return Err(Error::Bug("a rank told another length than it has".into())),
+        }
+        Ok(place)
+    }
+
+    pub(super) fn span(&mut self) -> Span {
         match self {
             Self::Values { span, .. } => *span,
             Self::Scratch { scratch, .. } => scratch.span(),
         }
     }
 
-    fn conclude(&mut self, outcome: Result<Outcome>, collective: &Collective, rank: Rank) -> Result<()> {
+    /// A copy of a rank's result, packed.
+    pub(super) fn result(&mut self, collective: &Collective, rank: Rank) -> Vec<u8> {
+        let mut packed = Vec::new();
+        self.span().part(collective.result(rank)).inspect(|part| part.append_to(&mut packed));
+        packed
+    }
+
+    pub(super) fn conclude(
+        &mut self,
+        outcome: Result<Outcome>,
+        collective: &Collective,
+        rank: Rank,
+    ) -> Result<()> {
         let working = self.span();
         match outcome {
             Ok(outcome) => collective.conclude(outcome, rank, working),
@@ -112,9 +146,8 @@ impl<T: Equivalence> Place<T> {
                 return Err(error);
             }
         }
-        let Self::Scratch { values, .. } = self else { return Ok(()) };
-        let mut packed = Vec::new();
-        working.part(collective.result(rank)).inspect(|part| part.append_to(&mut packed));
+        let Self::Scratch { scratch, values: Some(values) } = self else { return Ok(()) };
+        let packed = scratch.copy_out(collective.result(rank));
         let elements = collective.shape.result(rank);
         // In place the result is a part of the values, else it is all of them.
         values.with(|values| {

@@ -36,7 +36,7 @@ impl Communicator {
     /// A receive into values.
     pub(crate) fn start_receiving<T: Equivalence>(
         &self,
-        mut values: Target<T>,
+        mut values: Target<[T]>,
         source: Source,
         tag: Tag,
     ) -> Result<Start<Received>> {

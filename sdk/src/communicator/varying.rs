@@ -1,46 +1,17 @@
 //! Collectives in which ranks have as many elements as they like.
 //!
-//! Where not every rank knows all counts they are told first, in a small collective of their own. Then all ranks check
-//! them and find the same mistake, or none: no byte of the values has been sent by then.
+//! Where not every rank knows all counts they are calls in two parts: see `two_parts`.
 
-use super::Communicator;
 use super::call::{Collective, Operation, misuse};
-use super::per_rank::PerRank;
-use crate::plan::{self, Blocks, Shape};
-use crate::{Rank, Result};
-use gradwire_schema::{CallSignature, Equivalence, LayoutDigest, Reduction};
+use super::{Communicator, PerRank, Telling};
+use crate::{Rank, Result, plan};
+use gradwire_schema::{Equivalence, Reduction};
 
 /// What the calls are, for whichever form of call carries them out.
 impl Communicator {
-    /// A collective on blocks of these lengths: one for each rank, or in all_to_all one for each pair of ranks.
-    pub(super) fn describe_blocks<T: Equivalence>(
-        &self,
-        collective: plan::Collective,
-        counts: &[usize],
-        root: Option<Rank>,
-        operation: Option<Operation>,
-    ) -> Result<Collective> {
-        let Collective { signature, shape, operation } =
-            self.describe::<T>(collective, 0, root, operation)?;
-        let blocks = match collective {
-            plan::Collective::AllToAll => Blocks::exchange(self.size(), counts),
-            _ => Blocks::new(counts),
-        };
-        let shape = Shape { blocks, ..shape };
-        let bytes = shape.len().checked_mul(shape.element_size);
-        if shape.blocks.is_none() || bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
-            return Err(misuse("the counts together are more than an address space holds".to_owned()));
-        }
-        let digest = counts
-            .iter()
-            .fold(LayoutDigest::new(T::FINGERPRINT), |digest, count| digest.length(*count as u64));
-        let signature = CallSignature { layout: digest.finish(), count: shape.len() as u64, ..signature };
-        Ok(Collective { signature, shape, operation })
-    }
-
     pub(crate) fn all_gather_varying_call<T: Equivalence>(&self, counts: &[usize]) -> Result<Collective> {
         self.check_counts(counts)?;
-        self.describe_blocks::<T>(plan::Collective::AllGather, counts, None, None)
+        self.describe::<T>(plan::Collective::AllGather, 0, None, None)?.with_blocks::<T>(counts)
     }
 
     pub(crate) fn reduce_scatter_varying_call<T: Equivalence, R: Reduction<T>>(
@@ -50,32 +21,96 @@ impl Communicator {
     ) -> Result<Collective> {
         self.check_counts(counts)?;
         let operation = Some(Operation::new(reduction));
-        self.describe_blocks::<T>(plan::Collective::ReduceScatter, counts, None, operation)
+        self.describe::<T>(plan::Collective::ReduceScatter, 0, None, operation)?.with_blocks::<T>(counts)
     }
 
-    /// Tells all ranks a few numbers of this one: those of all ranks, by rank. As many of each, or it is a mismatch.
-    pub(super) fn tell<T: Equivalence>(
-        &self,
-        collective: plan::Collective,
-        root: Option<Rank>,
-        own: &[u64],
-    ) -> Result<Vec<usize>> {
-        let signature = self.describe::<T>(collective, 0, root, None)?.signature;
-        self.tell_numbers::<T>(signature, own)
+    pub(crate) fn telling_all_gather<T: Equivalence>(&self, len: usize) -> Result<Telling> {
+        let call = self.describe::<T>(plan::Collective::AllGather, 0, None, None)?;
+        Ok(self.telling::<T>(call.signature, &[len as u64], move |counts| call.with_blocks::<T>(counts)))
     }
 
-    pub(super) fn tell_numbers<T: Equivalence>(
+    pub(crate) fn telling_gather<T: Equivalence>(&self, len: usize, root: Rank) -> Result<Telling> {
+        let call = self.describe::<T>(plan::Collective::Gather, 0, Some(root), None)?;
+        Ok(self.telling::<T>(call.signature, &[len as u64], move |counts| call.with_blocks::<T>(counts)))
+    }
+
+    /// `room`: elements of this rank's destination, which counts at the root.
+    pub(crate) fn telling_gather_into<T: Equivalence>(
         &self,
-        signature: CallSignature,
-        own: &[u64],
-    ) -> Result<Vec<usize>> {
-        // Never that of a call that moves values.
-        let layout = LayoutDigest::new(!T::FINGERPRINT).length(own.len() as u64).finish();
-        let bytes: Vec<u8> = own.iter().flat_map(|number| number.to_le_bytes()).collect();
-        let told = self.tell_all(CallSignature { layout, ..signature }, &bytes)?;
-        let numbers = told.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        // What is too long for a count here fits no buffer either.
-        Ok(numbers.map(|number| usize::try_from(number).unwrap_or(usize::MAX)).collect())
+        len: usize,
+        room: usize,
+        root: Rank,
+    ) -> Result<Telling> {
+        let call = self.describe::<T>(plan::Collective::Gather, 0, Some(root), None)?;
+        let own = [len, if self.rank == root { room } else { 0 }].map(|number| number as u64);
+        Ok(self.telling::<T>(call.signature, &own, move |told| {
+            let counts: Vec<usize> = told.iter().copied().step_by(own.len()).collect();
+            let (room, total) = (told[own.len() * root + 1], sum(&counts));
+            if room != total {
+                return Err(misuse(format!(
+                    "the ranks have {total} elements together, and the destination of rank {root} has {room}: make it as long"
+                )));
+            }
+            call.with_blocks::<T>(&counts)
+        }))
+    }
+
+    /// `len` and `counts`: of this rank's source, which is used at the root.
+    pub(crate) fn telling_scatter_varying<T: Equivalence>(
+        &self,
+        len: usize,
+        counts: &[usize],
+        root: Rank,
+    ) -> Result<Telling> {
+        let call = self.describe::<T>(plan::Collective::Scatter, 0, Some(root), None)?;
+        let own = self.counts_of_root(len, counts, root);
+        let numbers = own.len();
+        Ok(self.telling::<T>(call.signature, &own, move |told| match &told[root * numbers..][..numbers] {
+            [0, ..] => Err(unfit(root)),
+            of_root => call.with_blocks::<T>(&of_root[1..]),
+        }))
+    }
+
+    /// As [`telling_scatter_varying`](Self::telling_scatter_varying); `room`: elements of this rank's destination.
+    pub(crate) fn telling_scatter_varying_into<T: Equivalence>(
+        &self,
+        len: usize,
+        room: usize,
+        counts: &[usize],
+        root: Rank,
+    ) -> Result<Telling> {
+        let call = self.describe::<T>(plan::Collective::Scatter, 0, Some(root), None)?;
+        let mut own = self.counts_of_root(len, counts, root);
+        own.push(room as u64);
+        let numbers = own.len();
+        Ok(self.telling::<T>(call.signature, &own, move |told| {
+            let counts = match &told[root * numbers..][..numbers - 1] {
+                [0, ..] => return Err(unfit(root)),
+                of_root => &of_root[1..],
+            };
+            let rooms = told.iter().skip(numbers - 1).step_by(numbers);
+            for (rank, (count, room)) in counts.iter().zip(rooms).enumerate() {
+                if count != room {
+                    return Err(misuse(format!(
+                        "rank {root} has {count} elements for rank {rank}, whose destination has {room}: make it as long"
+                    )));
+                }
+            }
+            call.with_blocks::<T>(counts)
+        }))
+    }
+
+    /// At the root 1 and its counts, or 0 where they do not fit its source; elsewhere nothing that matters.
+    fn counts_of_root(&self, len: usize, counts: &[usize], root: Rank) -> Vec<u64> {
+        let counts = if self.rank == root { counts } else { &[] };
+        self.checked_counts(counts, len)
+    }
+
+    /// 1 and the counts, one for each rank; 0 in front where they are not, or not `len` together.
+    pub(super) fn checked_counts(&self, counts: &[usize], len: usize) -> Vec<u64> {
+        let mut numbers = vec![u64::from(self.fits(counts, len))];
+        numbers.extend((0..self.size()).map(|rank| counts.get(rank).map_or(0, |count| *count as u64)));
+        numbers
     }
 
     /// The counts that all ranks have passed: one for each of them.
@@ -98,9 +133,8 @@ impl Communicator {
     ///
     /// Those of every collective.
     pub fn all_gather_varying<T: Equivalence>(&self, source: &[T]) -> Result<PerRank<T>> {
-        let counts = self.tell::<T>(plan::Collective::AllGather, None, &[source.len() as u64])?;
-        let call = self.describe_blocks::<T>(plan::Collective::AllGather, &counts, None, None)?;
-        Ok(PerRank::new(self.call_owned(&call, source)?, counts))
+        let (call, values) = self.call_telling(self.telling_all_gather::<T>(source.len())?, source)?;
+        Ok(call.per_rank(self.rank, values))
     }
 
     /// As [`all_gather_varying`](Self::all_gather_varying), where every rank knows how many elements each rank has: all
@@ -124,11 +158,8 @@ impl Communicator {
     ///
     /// [`Misuse`](crate::Error::Misuse) when there is no such rank, and those of every collective.
     pub fn gather_varying<T: Equivalence>(&self, source: &[T], root: Rank) -> Result<Option<PerRank<T>>> {
-        self.check_root(root)?;
-        let counts = self.tell::<T>(plan::Collective::Gather, Some(root), &[source.len() as u64])?;
-        let call = self.describe_blocks::<T>(plan::Collective::Gather, &counts, Some(root), None)?;
-        let values = self.call_owned(&call, source)?;
-        Ok((self.rank == root).then(|| PerRank::new(values, counts)))
+        let (call, values) = self.call_telling(self.telling_gather::<T>(source.len(), root)?, source)?;
+        Ok(call.per_rank_at_root(self.rank, values))
     }
 
     /// As [`gather_varying`](Self::gather_varying), into the `destination` of `root`; elsewhere that is not used and may be
@@ -144,20 +175,9 @@ impl Communicator {
         destination: &mut [T],
         root: Rank,
     ) -> Result<Vec<usize>> {
-        self.check_root(root)?;
         let destination = if self.rank == root { destination } else { &mut [] };
-        let own = [source.len() as u64, destination.len() as u64];
-        let told = self.tell::<T>(plan::Collective::Gather, Some(root), &own)?;
-        let counts: Vec<usize> = told.iter().copied().step_by(2).collect();
-        let (room, total) = (told[2 * root + 1], sum(&counts));
-        if room != total {
-            return Err(misuse(format!(
-                "the ranks have {total} elements together, and the destination of rank {root} has {room}: make it as long"
-            )));
-        }
-        let call = self.describe_blocks::<T>(plan::Collective::Gather, &counts, Some(root), None)?;
-        self.call_into(&call, source, destination)?;
-        Ok(counts)
+        let call = self.telling_gather_into::<T>(source.len(), destination.len(), root)?;
+        Ok(self.call_telling_into(call, source, destination)?.counts(self.rank))
     }
 
     /// Gives every rank its block of the values of `root`, in rank order: `counts[r]` of them to rank `r`. `source` and
@@ -173,17 +193,9 @@ impl Communicator {
         counts: &[usize],
         root: Rank,
     ) -> Result<Vec<T>> {
-        self.check_root(root)?;
-        let (source, counts) = if self.rank == root { (source, counts) } else { (&[][..], &[][..]) };
-        let mut own = vec![u64::from(self.fits(counts, source.len()))];
-        own.extend((0..self.size()).map(|rank| counts.get(rank).map_or(0, |count| *count as u64)));
-        let told = self.tell::<T>(plan::Collective::Scatter, Some(root), &own)?;
-        let told = &told[root * own.len()..(root + 1) * own.len()];
-        if told[0] == 0 {
-            return Err(unfit(root));
-        }
-        let call = self.describe_blocks::<T>(plan::Collective::Scatter, &told[1..], Some(root), None)?;
-        self.call_owned(&call, source)
+        let source = if self.rank == root { source } else { &[] };
+        let call = self.telling_scatter_varying::<T>(source.len(), counts, root)?;
+        Ok(self.call_telling(call, source)?.1)
     }
 
     /// As [`scatter_varying`](Self::scatter_varying), into `destination`.
@@ -199,25 +211,9 @@ impl Communicator {
         counts: &[usize],
         root: Rank,
     ) -> Result<()> {
-        self.check_root(root)?;
-        let (source, counts) = if self.rank == root { (source, counts) } else { (&[][..], &[][..]) };
-        let mut own = vec![destination.len() as u64, u64::from(self.fits(counts, source.len()))];
-        own.extend((0..self.size()).map(|rank| counts.get(rank).map_or(0, |count| *count as u64)));
-        let told = self.tell::<T>(plan::Collective::Scatter, Some(root), &own)?;
-        let of_root = &told[root * own.len()..(root + 1) * own.len()];
-        if of_root[1] == 0 {
-            return Err(unfit(root));
-        }
-        let counts = &of_root[2..];
-        for (rank, (count, room)) in counts.iter().zip(told.iter().step_by(own.len())).enumerate() {
-            if count != room {
-                return Err(misuse(format!(
-                    "rank {root} has {count} elements for rank {rank}, whose destination has {room}: make it as long"
-                )));
-            }
-        }
-        let call = self.describe_blocks::<T>(plan::Collective::Scatter, counts, Some(root), None)?;
-        self.call_into(&call, source, destination)
+        let source = if self.rank == root { source } else { &[] };
+        let call = self.telling_scatter_varying_into::<T>(source.len(), destination.len(), counts, root)?;
+        self.call_telling_into(call, source, destination).map(drop)
     }
 
     /// Reduces the values of all ranks, element by element, and gives each rank its part of the result: the first

@@ -28,7 +28,7 @@ pub(crate) use flow::Job;
 pub(crate) use group::{Calls, GroupId};
 pub(crate) use message::{Found, Pattern, Payload, Probing};
 use operation::call;
-pub(crate) use operation::{Outcome, Work, mismatch};
+pub(crate) use operation::{Outcome, Part, Then, Work, mismatch};
 pub(crate) use port::{Port, Process, Sent, Staging};
 pub(crate) use window::Window;
 
@@ -257,7 +257,9 @@ impl Engine {
     fn check_before(&mut self, begin: &Begin, work: &Work, port: &mut dyn Port) {
         let Some(group) = self.groups.get(&begin.group) else { return };
         let (process, from) = match work {
-            Work::Exchange { .. } | Work::Planned(_) => (self.first_to_leave(group), begin.sequence),
+            Work::Exchange { .. } | Work::Planned(_) | Work::InParts(..) => {
+                (self.first_to_leave(group), begin.sequence)
+            }
             Work::Send { to, .. } => {
                 let to = group.members.get(*to).copied();
                 (to.filter(|to| self.departures.contains(*to)), group.calls.count())

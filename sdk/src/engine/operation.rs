@@ -1,4 +1,4 @@
-//! An operation under way: a collective in its two parts, or one end of a point-to-point message.
+//! An operation under way: a collective, from the agreement on it to its end, or one end of a point-to-point message.
 
 use super::agreement::{Agreement, Contribution};
 use super::flow::{Context, Flow, Job};
@@ -11,6 +11,7 @@ use super::{Begin, Key, Letter};
 use crate::buffer::Span;
 use crate::{Call, Error, Rank};
 use gradwire_schema::{CallSignature, FrameHeader, FrameKind, MismatchTable};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,6 +22,8 @@ pub(crate) enum Work {
     Exchange { own: Vec<u8>, contribution: Contribution },
     /// A collective with a plan.
     Planned(Job),
+    /// A collective of several parts.
+    InParts(Box<Self>, Then),
     Send {
         to: Rank,
         tag: u32,
@@ -43,7 +46,39 @@ pub(crate) enum Work {
 impl Work {
     /// Whether all members take part.
     pub(crate) fn is_collective(&self) -> bool {
-        matches!(self, Self::Exchange { .. } | Self::Planned(_))
+        matches!(self, Self::Exchange { .. } | Self::Planned(_) | Self::InParts(..))
+    }
+}
+
+/// A later part of a collective. All ranks make the same of what all have heard in the part before, or the same error: so
+/// they need not agree again.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// Another one than those of the other parts.
+    pub(crate) signature: CallSignature,
+    pub(crate) job: Job,
+    pub(crate) then: Option<Then>,
+}
+
+/// Makes a part of how the part before has ended.
+pub(crate) struct Then {
+    /// How many there are from this one on, at most.
+    parts: usize,
+    make: Box<dyn FnOnce(Outcome) -> Result<Part, Error> + Send>,
+}
+
+impl Then {
+    pub(crate) fn new(
+        parts: usize,
+        make: impl FnOnce(Outcome) -> Result<Part, Error> + Send + 'static,
+    ) -> Self {
+        Self { parts, make: Box::new(make) }
+    }
+}
+
+impl fmt::Debug for Then {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Then").field("parts", &self.parts).finish_non_exhaustive()
     }
 }
 
@@ -83,6 +118,8 @@ pub(crate) struct Operation {
     rank: Rank,
     header: FrameHeader,
     state: State,
+    /// What follows on the part that is under way.
+    then: Option<Then>,
     held: Vec<Held>,
     /// When the peers are asked whom everybody waits for, and what they answered.
     pub(crate) probed: bool,
@@ -102,7 +139,7 @@ enum State {
     Over,
 }
 
-/// A frame of the data part that came while this rank was still agreeing.
+/// A frame of a later part than the one that this rank has come to.
 type Held = (Rank, FrameHeader, Vec<u8>);
 
 type Ended = Option<Result<Outcome, Error>>;
@@ -116,6 +153,10 @@ impl Operation {
         header.signature = begin.signature.hash();
         let agree = |contribution, own: &[u8]| {
             Agreement::new(rank, members.len(), begin.signature, contribution, own)
+        };
+        let (work, then) = match work {
+            Work::InParts(first, then) => (*first, Some(then)),
+            work => (work, None),
         };
         let state = match work {
             Work::Exchange { own, contribution } => {
@@ -132,6 +173,8 @@ impl Operation {
                 State::Receiving(Receiving::new(pattern, number, kind, span))
             }
             Work::Probe(probing) => State::Probing(probing),
+            // A part has no parts.
+            Work::InParts(..) => State::Over,
         };
         let deadline = begin.timeout.and_then(|timeout| begin.started.checked_add(timeout));
         Self {
@@ -143,6 +186,7 @@ impl Operation {
             rank,
             header,
             state,
+            then,
             held: Vec::new(),
             probed: false,
             asked: false,
@@ -261,16 +305,27 @@ impl Operation {
             if let Some(ended) = self.agreed() {
                 return Ok(Some(ended));
             }
-            for (rank, header, payload) in std::mem::take(&mut self.held) {
-                self.data(rank, &header, &payload).map_err(|breach| (self.members[rank], breach))?;
+            self.take_held()?;
+        }
+        while let State::Flowing(flow) = &mut self.state {
+            let mut context = Context {
+                port: &mut *port,
+                slots: &mut *slots,
+                outbox: &mut *outbox,
+                header: self.header,
+                scratch: &mut *scratch,
+            };
+            flow.advance(&mut context)?;
+            if !flow.is_over() {
+                return Ok(None);
             }
+            let Some(then) = self.then.take() else { return Ok(Some(Ok(Outcome::Done))) };
+            if let Some(ended) = self.go_on(then, Outcome::Done) {
+                return Ok(Some(ended));
+            }
+            self.take_held()?;
         }
         match &mut self.state {
-            State::Flowing(flow) => {
-                let mut context = Context { port, slots, outbox, header: self.header, scratch };
-                flow.advance(&mut context)?;
-                Ok(flow.is_over().then_some(Ok(Outcome::Done)))
-            }
             State::Sending(sending) => {
                 sending.advance(port).map_err(|breach| (sending.process, breach))?;
                 Ok(sending.is_over().then_some(Ok(Outcome::Done)))
@@ -279,14 +334,16 @@ impl Operation {
                 receiving.advance(self.key, self.header, port, slots, outbox);
                 Ok(receiving.ended())
             }
-            State::Agreeing { .. } | State::Probing(_) | State::Over => Ok(None),
+            State::Agreeing { .. } | State::Flowing(_) | State::Probing(_) | State::Over => Ok(None),
         }
     }
 
-    /// A frame of the data part of a collective.
+    /// A frame of the data of a collective; its signature tells of which part.
     pub(crate) fn data(&mut self, from: Rank, header: &FrameHeader, payload: &[u8]) -> Result<(), Breach> {
+        let most = self.most_held();
+        let is_of_this = header.signature == self.header.signature;
         match &mut self.state {
-            State::Flowing(flow) => match header.kind {
+            State::Flowing(flow) if is_of_this => match header.kind {
                 FrameKind::Eager => flow.deliver(from, header.tag, payload),
                 FrameKind::Credit => flow.credit(from, header.tag, header.offset),
                 _ => match Opening::decode(payload) {
@@ -294,15 +351,33 @@ impl Operation {
                     None => Err(Breach("its region key is cut off")),
                 },
             },
-            // The peer has heard everybody agree, this rank not yet. It has at most its steps to send.
-            State::Agreeing { job: Some(job), .. }
-                if self.held.len() < job.plan.len() * self.members.len() =>
-            {
+            // The peer has heard everybody, this rank not yet.
+            State::Agreeing { .. } | State::Flowing(_) if self.held.len() < most => {
                 self.held.push((from, *header, payload.to_vec()));
                 Ok(())
             }
             _ => Err(Breach("it sent data to a call that takes none")),
         }
+    }
+
+    /// How many frames there can be of parts that this rank has still to come to: a peer has at most its steps to send.
+    fn most_held(&self) -> usize {
+        let ranks = self.members.len();
+        let of_first = match &self.state {
+            State::Agreeing { job: Some(job), .. } => job.plan.len() * ranks,
+            _ => 0,
+        };
+        // Of the parts to come no plan is known yet; none has more than so many frames for one rank.
+        let to_come = self.then.as_ref().map_or(0, |then| then.parts);
+        of_first + to_come * ranks * ranks.max(4)
+    }
+
+    /// Goes on with what was held back, as far as its time has come.
+    fn take_held(&mut self) -> Result<(), (Process, Breach)> {
+        for (rank, header, payload) in std::mem::take(&mut self.held) {
+            self.data(rank, &header, &payload).map_err(|breach| (self.members[rank], breach))?;
+        }
+        Ok(())
     }
 
     /// Ends the transfers, wherever they stand.
@@ -358,15 +433,31 @@ impl Operation {
         if let Some(table) = agreement.mismatch() {
             return Some(Err(mismatch(table, self.number)));
         }
-        match job.take() {
-            Some(job) => {
+        if let Some(job) = job.take() {
+            self.state = State::Flowing(Flow::new(self.key, job, self.members.clone()));
+            return None;
+        }
+        let State::Agreeing { agreement, .. } = std::mem::replace(&mut self.state, State::Over) else {
+            return None;
+        };
+        let gathered = Outcome::Gathered(agreement.into_gathered());
+        match self.then.take() {
+            Some(then) => self.go_on(then, gathered),
+            None => Some(Ok(gathered)),
+        }
+    }
+
+    /// A part has ended: goes on to the next, or ends.
+    fn go_on(&mut self, then: Then, outcome: Outcome) -> Ended {
+        match (then.make)(outcome) {
+            Ok(Part { signature, job, then }) => {
+                self.begin.signature = signature;
+                self.header.signature = signature.hash();
                 self.state = State::Flowing(Flow::new(self.key, job, self.members.clone()));
+                self.then = then;
                 None
             }
-            None => match std::mem::replace(&mut self.state, State::Over) {
-                State::Agreeing { agreement, .. } => Some(Ok(Outcome::Gathered(agreement.into_gathered()))),
-                _ => None,
-            },
+            Err(error) => Some(Err(error)),
         }
     }
 }

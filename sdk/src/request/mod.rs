@@ -11,6 +11,7 @@ mod owned_calls;
 mod persistent;
 mod scope;
 mod scoped_calls;
+mod telling_calls;
 
 pub use many::{wait_all, wait_any, wait_some};
 pub use owned::Request;

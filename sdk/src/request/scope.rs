@@ -68,7 +68,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub(crate) fn lend<T: Equivalence, R: 'static>(
         &'scope self,
         values: &'scope mut [T],
-        start: impl FnOnce(&Communicator, Target<T>) -> Result<Start<R>>,
+        start: impl FnOnce(&Communicator, Target<[T]>) -> Result<Start<R>>,
     ) -> ScopedRequest<'scope, &'scope mut [T], R> {
         let (lent, target) = Lent::new(values);
         self.open(|| lent.give_back(), start(self.communicator, target))

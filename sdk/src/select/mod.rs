@@ -8,8 +8,23 @@ mod tuning;
 
 pub(crate) use tuning::Tuning;
 
-use crate::plan::{Algorithm, Links, Shape, algorithms};
+use crate::Rank;
+use crate::plan::{Algorithm, Links, Plan, Shape, algorithms};
 use std::fmt::Write;
+
+/// What a job chooses by.
+#[derive(Debug)]
+pub(crate) struct Selector {
+    pub(crate) links: Links,
+    pub(crate) tuning: Tuning,
+}
+
+impl Selector {
+    /// The plan of a rank, by the algorithm that [`select`] chooses.
+    pub(crate) fn plan(&self, shape: &Shape, rank: Rank) -> Plan {
+        Plan::new(select(shape, &self.links, &self.tuning), shape.clone(), rank)
+    }
+}
 
 /// The algorithm for a shape: the one that the tuning names, if it serves the shape, else the cheapest that does.
 /// Of equally cheap ones the first listed.
