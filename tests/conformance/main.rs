@@ -2,6 +2,7 @@
 
 use gradwire_transport::RegionKey;
 
+mod libfabric;
 mod shm;
 mod sim;
 mod tcp;

@@ -11,6 +11,11 @@ pub trait Backend: Sized {
     /// Whether its time is that of the system, so that threads can drive endpoints each on its own.
     const IS_REAL_TIME: bool = true;
 
+    /// What this machine lacks for it; then each test says so and is skipped.
+    fn missing() -> Option<String> {
+        None
+    }
+
     /// A new job with nobody in it.
     fn start() -> Self;
 
@@ -54,7 +59,12 @@ pub enum Rest {
     Undisturbed,
     /// Nothing has happened, and nothing ever will by itself.
     Over,
+    /// Some endpoint has nothing to sleep on: nobody knows whether something has happened.
+    Blind,
 }
+
+/// How long drivers sleep that nobody can wake.
+const BLIND: Duration = Duration::from_micros(200);
 
 /// Sleeps as the driver of a transport does: announces it, then waits for any descriptor or deadline.
 pub fn rest_on_readiness(endpoints: &mut [&mut dyn Transport], limit: Duration) -> Rest {
@@ -67,8 +77,8 @@ pub fn rest_on_readiness(endpoints: &mut [&mut dyn Transport], limit: Duration) 
     }
     let descriptors: Option<Vec<_>> = endpoints.iter().map(|endpoint| endpoint.readiness()).collect();
     let Some(descriptors) = descriptors else {
-        std::thread::yield_now();
-        return Rest::Woken;
+        std::thread::sleep(BLIND.min(timeout));
+        return Rest::Blind;
     };
     let mut polled: Vec<_> = descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
     let woken = poll(&mut polled, Timespec::try_from(timeout).ok().as_ref()).expect("poll");

@@ -26,8 +26,9 @@ impl MemoryKind {
     /// Those that peers can reach.
     #[must_use]
     pub fn reachable(transport: &dyn Transport) -> Vec<Self> {
-        let is_mapped = transport.capabilities().contains(Capabilities::DIRECT);
-        Self::of(transport).into_iter().filter(|kind| !is_mapped || *kind == Self::Allocated).collect()
+        let can = transport.capabilities();
+        let is_private = can.contains(Capabilities::DIRECT) || !can.contains(Capabilities::REVOKE);
+        Self::of(transport).into_iter().filter(|kind| !is_private || *kind == Self::Allocated).collect()
     }
 }
 

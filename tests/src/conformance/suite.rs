@@ -63,6 +63,9 @@ macro_rules! conformance_suite {
         $($(
             #[test]
             fn $test() {
+                if let Some(why) = <$backend as $crate::conformance::Backend>::missing() {
+                    return $crate::conformance::Cluster::<$backend>::skip(stringify!($test), &why);
+                }
                 $crate::conformance::$module::$test::<$backend>();
             }
         )+)+

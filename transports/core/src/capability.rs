@@ -13,8 +13,8 @@ impl Capabilities {
     pub const NONE: Self = Self(0);
     /// Puts to one peer become visible in the order they were posted.
     pub const ORDERED: Self = Self(1);
-    /// [`register`](crate::Transport::register) accepts memory of the caller. Without [`DIRECT`](Self::DIRECT)
-    /// peers can reach it.
+    /// [`register`](crate::Transport::register) accepts memory of the caller. With [`REVOKE`](Self::REVOKE) and without
+    /// [`DIRECT`](Self::DIRECT) peers can reach it.
     pub const REGISTER: Self = Self(1 << 1);
     /// [`allocate`](crate::Transport::allocate) works.
     pub const ALLOCATE: Self = Self(1 << 2);

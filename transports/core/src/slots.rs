@@ -73,6 +73,11 @@ impl<T> Slots<T> {
         self.slots.iter().filter_map(|slot| slot.value.as_ref())
     }
 
+    /// Every value, to change it.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.slots.iter_mut().filter_map(|slot| slot.value.as_mut())
+    }
+
     /// Removes what `doomed` says.
     pub fn remove_where(&mut self, doomed: impl Fn(&T) -> bool) {
         for index in 0..self.slots.len() {

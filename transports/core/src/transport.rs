@@ -67,7 +67,8 @@ pub trait Transport: Send + fmt::Debug {
     /// `allocate` keeps its address and, where memory suffices, its contents, and is private from now on.
     fn deregister(&mut self, region: Region);
     /// The key by which a peer may reach the region. `None` for an unknown region and, under
-    /// [`Capabilities::DIRECT`], for memory of the caller: peers cannot map that.
+    /// [`Capabilities::DIRECT`], for memory of the caller: peers cannot map that. Nor does memory of the caller have a key
+    /// without [`Capabilities::REVOKE`]: it could not be taken back.
     fn export(&mut self, region: Region) -> Option<RegionKey>;
     /// Accepts a peer's key.
     ///
