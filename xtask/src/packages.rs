@@ -13,7 +13,7 @@ struct Package {
     tests: &'static str,
 }
 
-const PACKAGES: [Package; 4] = [
+const PACKAGES: [Package; 5] = [
     Package {
         name: "openmpi-bin",
         probe: &["mpirun.openmpi", "--version"],
@@ -25,6 +25,11 @@ const PACKAGES: [Package; 4] = [
         tests: "start-up under MPICH's mpiexec (hydra)",
     },
     Package { name: "slurm-wlm", probe: &["slurmctld", "-V"], tests: "start-up under Slurm's srun" },
+    Package {
+        name: "libfabric1",
+        probe: &["sh", "-c", "ldconfig -p | grep --quiet libfabric.so.1"],
+        tests: "the libfabric transport",
+    },
     Package {
         name: "python3-venv",
         probe: &["python3", "-c", "import ensurepip"],
