@@ -1,5 +1,4 @@
-//! Jobs of real processes: ranks that are killed, stopped, leave or panic, ranks on two hosts, and MPI's
-//! launchers.
+//! Jobs of real processes: ranks that are killed, stopped, leave, panic or wait, ranks on two hosts, and MPI's launchers.
 
 mod hosts;
 mod job;
@@ -8,3 +7,4 @@ mod launchers;
 mod leaving;
 mod remote;
 mod stopping;
+mod waiting;

@@ -23,6 +23,9 @@ fn main() {
         "leave" => leave(argument.as_deref()),
         "finish" => finish(argument.as_deref(), arguments.next().as_deref()),
         "panic" => panics(),
+        "absent" => absent(argument.as_deref()),
+        "crowd" => crowd(),
+        "idle" => idle(),
         "train" => train(),
         "leaks" => leaks(),
         other => panic!("no such part: {other}"),
@@ -217,6 +220,73 @@ fn panics() {
     }
 }
 
+/// Rank 0 comes when it is told to; the others wait for it in a call: `all_reduce`, `barrier`, or `handled`, where an interrupt
+/// aborts the job.
+fn absent(call: Option<&str>) {
+    let comm = gradwire::init().expect("a place in the job");
+    let mut reports = Reports::new(comm.rank());
+    if call == Some("handled") {
+        let handle = comm.abort_handle();
+        let mut signals =
+            signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT]).expect("a handler");
+        std::thread::spawn(move || signals.forever().for_each(|_| handle.abort("interrupted")));
+    }
+    reports.say(format_args!("ready {}", std::process::id()));
+    reports.await_line();
+    if comm.rank() == 0 {
+        reports.await_line();
+    }
+    let make =
+        || if call == Some("barrier") { comm.barrier() } else { comm.all_reduce(&mut [1.0_f32; 100], Sum) };
+    // Who comes late may find that all the others had done their part in the first call before it failed for them.
+    if let Err(error) = make().and_then(|()| make()) {
+        reports.say(format_args!("failed {} {}", now(), describe(&error)));
+    }
+}
+
+/// A thousand small calls of ranks that share one processor; says how much time of it this rank took, in nanoseconds.
+fn crowd() {
+    let mine = rustix::thread::sched_getaffinity(None).expect("the processors of this process");
+    let first = (0..).find(|processor| mine.is_set(*processor)).expect("a processor");
+    let mut one = rustix::thread::CpuSet::new();
+    one.set(first);
+    rustix::thread::sched_setaffinity(None, &one).expect("the first of them");
+    let comm = gradwire::init().expect("a place in the job");
+    let mut reports = Reports::new(comm.rank());
+    reports.say(format_args!("ready {}", std::process::id()));
+    reports.await_line();
+    let before = processor_time();
+    for call in 0..1000 {
+        let mut mine = [(comm.rank() + call) as u64];
+        comm.all_reduce(&mut mine, Sum).expect("all ranks call");
+        assert_eq!(mine[0], (0..comm.size()).map(|rank| (rank + call) as u64).sum::<u64>());
+    }
+    reports.say(format_args!("took {}", processor_time() - before));
+}
+
+/// Rank 0 comes to a call three seconds late; the others say how much processor time they took meanwhile, and how many threads
+/// they have.
+fn idle() {
+    let comm = gradwire::init().expect("a place in the job");
+    let second = comm.duplicate().expect("another communicator");
+    let mut reports = Reports::new(comm.rank());
+    reports.say(format_args!("ready {}", std::process::id()));
+    reports.await_line();
+    if comm.rank() == 0 {
+        std::thread::sleep(Duration::from_secs(3));
+    }
+    let before = processor_time();
+    comm.all_reduce(&mut [1.0_f32], Sum).expect("all ranks call");
+    let took = processor_time() - before;
+    second.barrier().expect("all ranks call");
+    reports.say(format_args!("took {took} {}", Held::now().threads));
+}
+
+/// Of all threads of this process, in nanoseconds.
+fn processor_time() -> u64 {
+    nanoseconds(rustix::time::ClockId::ProcessCPUTime)
+}
+
 #[derive(Gradient)]
 struct Layer {
     weights: Vec<[f32; 8]>,
@@ -348,6 +418,10 @@ impl Reports {
 
 /// Nanoseconds of the clock that all processes of a host share.
 fn now() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    nanoseconds(rustix::time::ClockId::Monotonic)
+}
+
+fn nanoseconds(clock: rustix::time::ClockId) -> u64 {
+    let time = rustix::time::clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
