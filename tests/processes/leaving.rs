@@ -55,3 +55,18 @@ fn nothing_is_kept_of_jobs_and_calls() {
     let output = Command::new(RANK).arg("leaks").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// Case 92: memory, too, whatever the form of the calls and on which side of a threshold they are. `GRADWIRE_TEST_ROUNDS=10000` for
+/// a long run.
+#[test]
+fn nothing_grows_with_the_number_of_calls() {
+    let rounds = std::env::var("GRADWIRE_TEST_ROUNDS").unwrap_or_else(|_| "20".into());
+    for transport in ["shm", "tcp"] {
+        let output = Command::new(RANK)
+            .args(["grows", &rounds])
+            .env("GRADWIRE_TRANSPORT", transport)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{transport}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}

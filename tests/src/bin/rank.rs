@@ -5,8 +5,8 @@
 
 use gradwire::parameters::{Parameters, Role};
 use gradwire::window::Lock;
-use gradwire::{Communicator, Error, Gradient, Result, Sum};
-use gradwire_tests::ranks::{any_bits, hash, sums, value, values};
+use gradwire::{Communicator, Error, Gradient, Max, Result, Sum};
+use gradwire_tests::ranks::{Over, any_bits, hash, run, sums, value, values};
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -28,6 +28,7 @@ fn main() {
         "idle" => idle(),
         "train" => train(),
         "leaks" => leaks(),
+        "grows" => grows(argument.as_deref()),
         other => panic!("no such part: {other}"),
     }
 }
@@ -363,18 +364,71 @@ fn leaks() {
     Held::now().assert_close_to(&before, "jobs and calls");
 }
 
+/// The forms of calls again and again, at sizes on both sides of every threshold: what a process holds must not grow. `times`: how
+/// often each; after a tenth of that everything has its final size.
+fn grows(times: Option<&str>) {
+    const SIZES: [usize; 9] = [0, 1, 11, 12, 13, 2047, 2049, 16_385, 1 << 18];
+    let times: usize = times.map_or(20, |text| text.parse().expect("how often"));
+    let over = std::env::var("GRADWIRE_TRANSPORT").is_ok_and(|name| name == "tcp");
+    let transport = if over { Over::Tcp } else { Over::Shm };
+    run(transport, 2, |comm| {
+        let other = 1 - comm.rank();
+        let mut vectors = SIZES.map(|count| values(comm.rank(), count));
+        let mut round = |round: usize| {
+            for vector in &mut vectors {
+                // As large as it was, whatever was summed up.
+                let mut shared = |form: usize| match form {
+                    0 => comm.all_reduce(vector, Max),
+                    1 => {
+                        let mut buffer = comm.allocate(vector.len())?;
+                        buffer.copy_from_slice(vector);
+                        let (buffer, result) = comm.start_all_reduce(buffer, Max).wait();
+                        vector.copy_from_slice(&buffer);
+                        result
+                    }
+                    2 => comm.scope(|scope| scope.all_reduce(vector, Max).wait().1)?,
+                    // Dropped: it ends by itself.
+                    3 => {
+                        drop(comm.start_all_reduce(comm.allocate::<f32>(vector.len())?, Max));
+                        comm.barrier()
+                    }
+                    4 => comm.send_receive(&vector.clone(), other, 1, vector, other, 1).map(drop),
+                    _ => {
+                        let outside = comm.broadcast(vector, 2);
+                        assert!(matches!(outside, Err(Error::Misuse(_))));
+                        Ok(())
+                    }
+                };
+                (0..6).for_each(|form| shared((form + round) % 6).expect("a call"));
+            }
+        };
+        (0..times.div_ceil(10)).for_each(&mut round);
+        comm.barrier().expect("both are there");
+        let before = Held::now();
+        (0..times).for_each(&mut round);
+        comm.barrier().expect("both are there");
+        Held::now().assert_close_to(&before, "rounds of calls");
+        comm.barrier().expect("both are there");
+    });
+}
+
 #[derive(Debug)]
 struct Held {
     descriptors: usize,
     threads: usize,
     mappings: usize,
+    /// Bytes of memory in use.
+    resident: usize,
 }
 
 impl Held {
     fn now() -> Self {
         let entries = |path| std::fs::read_dir(path).map_or(0, Iterator::count);
         let maps = std::fs::read_to_string("/proc/self/maps").expect("the mappings of a process");
+        let pages = std::fs::read_to_string("/proc/self/statm").expect("the memory of a process");
+        let pages = pages.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
         Self {
+            resident: pages.expect("pages that are in memory") * rustix::param::page_size(),
             descriptors: entries("/proc/self/fd"),
             threads: entries("/proc/self/task"),
             mappings: maps.lines().count(),
@@ -388,6 +442,7 @@ impl Held {
         assert_eq!(self.threads, before.threads, "{grown}");
         assert!(self.descriptors <= before.descriptors + 4, "{grown}");
         assert!(self.mappings <= before.mappings + 12, "{grown}");
+        assert!(self.resident <= before.resident + (8 << 20), "{grown}");
     }
 }
 
