@@ -1,5 +1,6 @@
 //! Memory: raw memory of operations, and reductions on it.
 
+mod birth;
 mod exposed;
 mod lend;
 mod owned;
@@ -8,6 +9,7 @@ mod reducer;
 mod span;
 mod update;
 
+pub(crate) use birth::{is_child, mark};
 pub(crate) use exposed::{Exposed, NOTICES};
 pub(crate) use lend::{Lent, Target, lend, lend_during, lend_shared, lend_to_scope};
 pub use owned::Buffer;

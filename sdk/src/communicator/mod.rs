@@ -32,7 +32,7 @@ pub(crate) use sparse::fold as fold_sparse;
 pub(crate) use start::{Conclude, Start};
 pub(crate) use two_parts::{Own, Telling};
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, is_child};
 use crate::direct::Membership;
 use crate::engine::{Calls, GroupId, Process};
 use crate::job::Job;
@@ -228,7 +228,7 @@ impl Communicator {
 
     /// Whether a call fails before it begins.
     pub(crate) fn has_ended(&self, sequence: u64) -> bool {
-        self.calls.have_ended(sequence)
+        self.calls.have_ended(sequence) || is_child()
     }
 
     /// Whether collectives are under way in the engine.
@@ -264,6 +264,11 @@ impl Communicator {
 
 impl Drop for Communicator {
     fn drop(&mut self) {
+        if is_child() {
+            // The boards are the parent's.
+            std::mem::forget(self.board.take());
+            return;
+        }
         if let Some(board) = self.board.take() {
             self.unshare(board);
         }

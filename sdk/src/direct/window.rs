@@ -2,7 +2,7 @@
 
 use super::Environment;
 use super::host::Surroundings;
-use crate::buffer::Exposed;
+use crate::buffer::{Exposed, is_child};
 use crate::communicator::Communicator;
 use crate::driver::Core;
 use crate::engine::{GroupId, Port, Process};
@@ -32,7 +32,9 @@ pub(crate) struct View {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        if let Some((carrier, region, _)) = self.shared {
+        if let Some((carrier, region, _)) = self.shared
+            && !is_child()
+        {
             self.job.shared().lock().wires.carriers[carrier].transport.deregister(region);
         }
     }

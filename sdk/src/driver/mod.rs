@@ -20,13 +20,14 @@ pub(crate) use patience::{Next, Patience};
 pub(crate) use wires::{Route, Wires};
 
 use crate::Result;
+use crate::buffer::{is_child, mark};
 use crate::engine::{Begin, Engine, Key, Outcome, Process, Work};
 use crank::Alarms;
 use gradwire_transport::Activity;
 use sleeper::Sleeper;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -45,6 +46,8 @@ pub(crate) struct Driver {
 #[derive(Debug)]
 pub(crate) struct Shared {
     core: Mutex<Core>,
+    /// What a forked child sees instead, in which all calls fail.
+    orphaned: OnceLock<Mutex<Core>>,
     alarms: Arc<Alarms>,
     /// Rung when the crank is free, or somebody's operation may have ended.
     handed: Condvar,
@@ -61,10 +64,12 @@ pub(crate) struct Shared {
 impl Driver {
     /// Takes over connected transports. `crowded`: ranks share cores.
     pub(crate) fn new(core: Core, crowded: bool, with_service: bool) -> Result<Self> {
+        mark();
         let sleeper = Sleeper::new(&core.wires)?;
         let shared = Arc::new(Shared {
             alarms: core.alarms.clone(),
             core: Mutex::new(core),
+            orphaned: OnceLock::new(),
             handed: Condvar::new(),
             sleeper,
             callers: AtomicUsize::new(0),
@@ -84,6 +89,11 @@ impl Driver {
 impl Drop for Driver {
     /// Says goodbye and closes the connections in good order, within a bounded time. Nothing here waits for peers.
     fn drop(&mut self) {
+        if is_child() {
+            // Thread, connections and mappings are the parent's: nothing of them is closed here, not even by dropping it.
+            std::mem::forget((self.shared.clone(), self.service.take()));
+            return;
+        }
         // Ordered with the service thread's claim: either it sees `stop`, or it is seen asleep here.
         self.shared.stop.store(true, Ordering::SeqCst);
         self.shared.sleeper.wake();
@@ -117,7 +127,17 @@ impl Drop for Driver {
 impl Shared {
     /// The crank.
     pub(crate) fn lock(&self) -> Crank<'_> {
+        if is_child() {
+            return self.orphaned();
+        }
         Crank::take(&self.core, &self.alarms)
+    }
+
+    /// The lock on the core may be held for ever in a child, by a thread that is not there.
+    #[cold]
+    fn orphaned(&self) -> Crank<'_> {
+        let core = self.orphaned.get_or_init(|| Mutex::new(Core::new(Engine::orphaned(), Wires::new(0))));
+        Crank::take(core, &self.alarms)
     }
 
     /// Starts an operation. Whoever drives next goes on with it.

@@ -108,6 +108,8 @@ pub(crate) struct Engine {
     alarmed: bool,
     scratch: Vec<u8>,
     windows: window::Windows,
+    /// Why all calls fail, where they do.
+    orphaned: Option<Error>,
 }
 
 impl Engine {
@@ -133,7 +135,14 @@ impl Engine {
             alarmed: false,
             scratch: Vec::new(),
             windows: window::Windows::default(),
+            orphaned: None,
         }
+    }
+
+    /// That of a forked child: every call fails.
+    pub(crate) fn orphaned() -> Self {
+        let text = "this process was forked off a rank: it is no rank itself, and has no communicators";
+        Self { orphaned: Some(Error::Misuse(text.into())), ..Self::new(0, vec!["".into()], Instant::now()) }
     }
 
     /// A turn begins.
@@ -199,6 +208,9 @@ impl Engine {
 
     /// Why a collective on the communicator fails, if it does.
     pub(crate) fn fault(&self, id: GroupId, sequence: u64) -> Option<Error> {
+        if self.orphaned.is_some() {
+            return self.orphaned.clone();
+        }
         let group = self.groups.get(&id)?;
         let ending = group.ending.as_ref().filter(|ending| sequence >= ending.from)?;
         Some(ending.fault.error(&group.members, self.own).on(group.calls.name()))

@@ -14,7 +14,7 @@ pub use lock::{Lock, LockGuard};
 pub(crate) use notice::Raised;
 pub use operation::{Keep, Replace, WindowOperation};
 
-use crate::buffer::Exposed;
+use crate::buffer::{Exposed, is_child};
 use crate::communicator::Communicator;
 use crate::direct::{Part, View};
 use crate::{Element, Error, Rank, Result, engine};
@@ -203,6 +203,9 @@ impl<T: Element> Window<T> {
     }
 
     fn check_rank(&self, rank: Rank) -> Result<()> {
+        if is_child() {
+            self.check_presence(&mut self.communicator.job().shared().lock(), &[])?;
+        }
         let size = self.size();
         if rank < size {
             Ok(())
@@ -239,6 +242,10 @@ impl<T: Element> Window<T> {
 
 impl<T: Element> Drop for Window<T> {
     fn drop(&mut self) {
+        if is_child() {
+            std::mem::forget(std::mem::take(&mut self.ranks));
+            return;
+        }
         self.own().close();
         let job = self.communicator.job().clone();
         let mut core = job.shared().lock();
