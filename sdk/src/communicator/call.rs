@@ -77,12 +77,18 @@ impl Collective {
     pub(super) fn with_count(self, count: usize) -> Result<Self> {
         let signature = CallSignature { count: count as u64, ..self.signature };
         let shape = Shape { count, ..self.shape };
-        if !fits_in_memory(&shape) {
-            return Err(misuse(format!(
-                "{count} elements of each rank are more than an address space holds"
-            )));
+        let counted = Self { signature, shape, ..self };
+        counted.check_fits()?;
+        Ok(counted)
+    }
+
+    /// Whether a vector of the count's length can be.
+    pub(super) fn check_fits(&self) -> Result<()> {
+        if fits_in_memory(&self.shape) {
+            return Ok(());
         }
-        Ok(Self { signature, shape, ..self })
+        let count = self.shape.count;
+        Err(misuse(format!("{count} elements of each rank are more than an address space holds")))
     }
 
     /// The same collective of `T` on blocks of these lengths: one for each rank, or in all_to_all one for each pair of ranks.
@@ -179,6 +185,7 @@ impl Communicator {
     }
 
     /// Whether the promised determinism can be kept with an operation.
+    #[inline]
     pub(super) fn check_determinism(&self, name: &str, exact: bool) -> Result<()> {
         if exact || self.determinism.get() < Determinism::Contributions {
             return Ok(());

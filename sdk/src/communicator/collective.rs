@@ -64,25 +64,47 @@ impl Communicator {
         root: Option<Rank>,
         operation: Option<Operation>,
     ) -> Result<Collective> {
+        self.check::<T>(root, operation.as_ref())?;
+        let described = self.describe_checked::<T>(collective, count, root, operation);
+        described.check_fits()?;
+        Ok(described)
+    }
+
+    /// Whether there can be such a collective, of whatever length.
+    #[inline]
+    fn check<T: Equivalence>(&self, root: Option<Rank>, operation: Option<&Operation>) -> Result<()> {
         if let Some(root) = root {
             self.check_root(root)?;
         }
-        if let Some(Operation { properties, exact, .. }) = &operation {
+        if let Some(Operation { properties, exact, .. }) = operation {
             self.check_determinism(properties.name, *exact)?;
         }
         if T::PACKED_SIZE == 0 {
             return Err(misuse(format!("there is nothing in a `{}` to move", std::any::type_name::<T>())));
         }
+        Ok(())
+    }
+
+    /// A collective that was found to be possible. Made where it is used: small calls notice when it is moved.
+    #[inline]
+    fn describe_checked<T: Equivalence>(
+        &self,
+        collective: plan::Collective,
+        count: usize,
+        root: Option<Rank>,
+        operation: Option<Operation>,
+    ) -> Collective {
         let datatype = Kind::<T>::DATATYPE;
         let signature = CallSignature {
             datatype,
             layout: if datatype.is_some() { 0 } else { T::FINGERPRINT },
             root: root.map(|root| root as u32),
             operation: operation.as_ref().map(|operation| operation.properties.id),
+            count: count as u64,
             ..CallSignature::new(collective.call())
         };
-        let shape = self.shape(collective, 0, T::PACKED_SIZE, root, operation.as_ref());
-        Collective { signature, shape, operation }.with_count(count)
+        let shape = self.shape(collective, count, T::PACKED_SIZE, root, operation.as_ref());
+        Collective { signature, shape, operation }
     }
 
     pub(crate) fn barrier_call(&self) -> Collective {
@@ -182,7 +204,11 @@ impl Communicator {
     /// Those of every collective. After [`Mismatch`](crate::Error::Mismatch) the values are untouched; after other errors of
     /// peers they are unspecified.
     pub fn all_reduce<T: Equivalence, R: Reduction<T>>(&self, values: &mut [T], reduction: R) -> Result<()> {
-        self.call(&self.all_reduce_call(values.len(), &reduction)?, values)
+        let (all_reduce, operation) = (plan::Collective::AllReduce, Operation::new(&reduction));
+        self.check::<T>(None, Some(&operation))?;
+        let call = self.describe_checked::<T>(all_reduce, values.len(), None, Some(operation));
+        call.check_fits()?;
+        self.call(&call, values)
     }
 
     /// As [`all_reduce`](Self::all_reduce), with the result in `destination`; `source` is unchanged.
