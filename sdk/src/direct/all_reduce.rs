@@ -3,7 +3,9 @@
 use super::board::{Boards, Counter, INLINE, Payload, SLOT};
 use super::condition::Of;
 use super::rounds::{Cut, Flow, Opening};
+use super::shown::Side;
 use super::{Environment, Failure, Fold, Group, Memory};
+use crate::Rank;
 use crate::buffer::Span;
 use crate::partition::partition_aligned;
 use gradwire_schema::CallSignature;
@@ -47,10 +49,14 @@ impl Group {
         let mut stage = |round: usize, slot: Span| slot.copy_from(part(source_span, round));
         // What is reduced somewhere else than it came from cannot be pushed into.
         let in_place = source_span.address() == destination.address();
-        let share = self.share(&source).filter(|_| in_place);
-        let opening = self.open(call, share, &flow, &mut stage, environment)?;
+        let memory = Memory { share: source.share.filter(|_| in_place), ..source };
+        let shown = self.show(&memory, destination, source_span.len());
+        let opening = self.open(call, shown, &flow, &mut stage, environment)?;
         if opening.is_shared {
             return self.push(call, source_span, fold, environment);
+        }
+        if opening.is_shown {
+            return self.pull_parts(call, [source_span, destination], fold, environment);
         }
         if !everything {
             return self.push_in_rounds(&cut, [source_span, destination], fold, &opening, environment);
@@ -109,6 +115,27 @@ impl Group {
         self.end_call(call, environment)
     }
 
+    /// Reduces our part of everyone's memory into our own, then takes the other parts from those who have reduced them.
+    fn pull_parts<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        [source, destination]: [Span; 2],
+        fold: Fold<'_>,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
+        let (rank, size, len) = (self.boards.rank(), self.boards.size(), source.len());
+        let part_of = |rank: Rank| part_of(len, size, rank, fold);
+        let own = part_of(rank);
+        self.fold_pulled(own.clone(), source, part(destination, own), fold, environment)?;
+        // Nobody overwrites what others still have to read, nor reads what is not reduced.
+        self.end_call(call, environment)?;
+        for other in (1..size).map(|step| (rank + step) % size) {
+            let range = part_of(other);
+            self.pull((other, Side::Result), range.clone(), part(destination, range), environment)?;
+        }
+        self.end_call(call, environment)
+    }
+
     /// The same inside the slots, round by round.
     fn push_in_rounds<E: Environment>(
         &mut self,
@@ -151,11 +178,16 @@ impl Group {
 
 /// Folds our part of `spans`, each of `len` bytes, into all of them.
 fn push_part(boards: &Boards, spans: &mut [Span], len: usize, fold: Fold<'_>) {
-    let unit = (ALIGNED / fold.element_size.max(1)).max(1);
-    let count = len / fold.element_size.max(1);
-    let range = partition_aligned(count, boards.size(), boards.rank(), unit);
-    spans.iter_mut().for_each(|span| *span = bytes_of(*span, range.clone(), fold.element_size));
+    let own = part_of(len, boards.size(), boards.rank(), fold);
+    spans.iter_mut().for_each(|span| *span = part(*span, own.clone()));
     fold.reducer.fold_to_all(spans, spans, NonZeroU64::new(boards.size() as u64));
+}
+
+/// The bytes that a rank reduces for all.
+fn part_of(len: usize, size: usize, rank: Rank, fold: Fold<'_>) -> Range<usize> {
+    let unit = (ALIGNED / fold.element_size.max(1)).max(1);
+    let elements = partition_aligned(len / fold.element_size.max(1), size, rank, unit);
+    elements.start * fold.element_size..elements.end * fold.element_size
 }
 
 /// A range that lies inside. (A slot holds the longest round; rounds, ranks and counts agree on all ranks.)

@@ -4,6 +4,7 @@ use super::all_reduce::{first_of, part};
 use super::board::{Boards, INLINE, Payload};
 use super::condition::Of;
 use super::rounds::{Cut, Flow, clip};
+use super::shown::Side;
 use super::{Environment, Failure, Group, Memory, Places};
 use crate::Rank;
 use crate::buffer::Span;
@@ -88,16 +89,16 @@ impl Group {
         let flow = Flow { rounds: cut.rounds(), stagers, consumers };
         let mut stage =
             |round: usize, slot: Span| slot.copy_from(part(span, clip(cut.range(round), span.len())));
-        let share = self.share(&source);
-        let opening = self.open(call, share, &flow, &mut stage, environment)?;
+        let shown = self.show(&source, span, places.longest);
+        let opening = self.open(call, shown, &flow, &mut stage, environment)?;
         if let Some(destination) = destination {
             block(destination, rank).copy_from(span);
         }
-        if opening.is_shared {
+        if opening.is_shown {
             if let Some(destination) = destination {
                 for other in (0..self.boards.size()).filter(|other| *other != rank) {
                     let block = block(destination, other);
-                    block.copy_from(self.map(other, block.len(), environment)?);
+                    self.pull((other, Side::Source), 0..block.len(), block, environment)?;
                 }
             }
             return self.end_call(call, environment);

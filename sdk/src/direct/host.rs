@@ -1,6 +1,7 @@
 //! The executor inside of its process: how a communicator's members come to share boards, and how they wait.
 
-use super::rounds::NEVER_SHARED;
+use super::attach::{Attached, PROBE, Probe};
+use super::shown::NEVER_SHARED;
 use super::{
     BOARD_LEN, Condition, Environment, Failure, Fold, Group, Memory, Pairs, Patience as Pace, Places, Share,
     Waited,
@@ -17,6 +18,9 @@ use std::time::Instant;
 
 /// The calls in which the members of a new communicator tell each other of their boards.
 const JOINING: CallSignature = CallSignature::new(gradwire_schema::Collective::Duplicate);
+
+/// What a rank answers that maps all boards, and can read the memory of all.
+const ATTACHES: u8 = 2;
 
 /// What the direct executor needs, with where it came from.
 #[derive(Debug)]
@@ -36,22 +40,39 @@ impl Communicator {
             return Ok(None);
         }
         let own = self.allocate_board();
-        let mut words = [0; 1 + RegionKey::LEN];
+        let probe = Probe::new();
+        let mut told = [0; 1 + RegionKey::LEN + PROBE];
         if let Some((_, _, _, key)) = &own {
-            words[0] = 1;
-            words[1..].copy_from_slice(key.as_bytes());
+            told[0] = 1;
+            told[1..][..RegionKey::LEN].copy_from_slice(key.as_bytes());
         }
-        let all = self.tell_all(JOINING, &words)?;
+        if let Some(probe) = &probe {
+            told[1 + RegionKey::LEN..].copy_from_slice(&probe.told());
+        }
+        let all = self.tell_all(JOINING, &told)?;
+        let all = all.chunks_exact(told.len());
         let keys: Option<Vec<RegionKey>> = all
-            .chunks_exact(words.len())
-            .map(|words| (words[0] == 1).then(|| words[1..].try_into().map(RegionKey::from_bytes).ok())?)
+            .clone()
+            .map(|told| {
+                (told[0] == 1).then(|| told[1..].first_chunk().copied().map(RegionKey::from_bytes))?
+            })
             .collect();
-        let board = match (own, keys) {
+        let mut board = match (own, keys) {
             (Some(own), Some(keys)) => self.map_boards(own, &keys),
             _ => None,
         };
-        // One that cannot map what the others can keeps all from it.
-        let all = self.tell_all(JOINING, &[u8::from(board.is_some())])?;
+        let attached = match board {
+            Some(_) => Attached::probe(all.map(|told| &told[1 + RegionKey::LEN..])),
+            None => None,
+        };
+        // One that cannot map or read what the others can keeps all from it.
+        let able = if attached.is_some() { ATTACHES } else { u8::from(board.is_some()) };
+        let all = self.tell_all(JOINING, &[able])?;
+        if let (Some(board), Some(attached)) = (&mut board, attached)
+            && all.iter().all(|able| *able == ATTACHES)
+        {
+            board.group.attach(attached);
+        }
         if all.contains(&0) {
             if let Some(board) = board {
                 self.unshare(board);

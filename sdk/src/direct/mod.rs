@@ -8,6 +8,7 @@
 //! - up to 112 bytes lie in the lines themselves;
 //! - memory that all ranks share is folded where it lies, each rank doing its part for all (*push*), or copied from
 //!   there;
+//! - long private memory is read by the system, where that was found to be allowed (*attached*);
 //! - other memory is *staged* in rounds through slots of the boards; the first round is staged before the exchange.
 //!
 //! Every rank folds contributions in rank order, so all get the same bits whatever the path.
@@ -16,6 +17,7 @@
 //! above all, it asks of an [`Environment`].
 
 mod all_reduce;
+mod attach;
 mod board;
 mod condition;
 mod copies;
@@ -26,6 +28,7 @@ mod reduces;
 mod rounds;
 mod scans;
 mod scatters;
+mod shown;
 #[cfg(all(test, feature = "shm"))]
 mod tests;
 mod window;
@@ -37,10 +40,12 @@ pub(crate) use window::{Part, View};
 
 use crate::Rank;
 use crate::buffer::{Reducer, Span};
+use attach::Attached;
 use board::{Board, Boards};
 use gradwire_schema::CallSignature;
 use gradwire_transport::{Allocation, Direct, RegionKey, RemoteRegion};
 use imports::Imports;
+use shown::Shown;
 
 /// What the executor asks of the process around it.
 pub(crate) trait Environment {
@@ -107,7 +112,7 @@ pub(crate) struct Memory {
 }
 
 /// Where memory lies in a region that peers map.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Share {
     pub(crate) key: RegionKey,
     /// First byte inside the region.
@@ -154,6 +159,14 @@ pub(crate) struct Group {
     boards: Boards,
     patience: Patience,
     imports: Imports,
+    /// Present where each rank can read the private memory of all others.
+    attached: Option<Attached>,
+    /// Bytes from which they do.
+    attached_from: usize,
+    /// What the ranks said of their memory when the call began.
+    shown: Vec<Shown>,
+    /// Where contributions are read to before they are folded: a piece of each rank's.
+    scratch: Vec<u64>,
     /// How many exchanges there have been.
     exchanges: u64,
     /// How many rounds there have been. Equal on all ranks between calls.
@@ -200,6 +213,10 @@ impl Group {
             boards: Boards::new(rank, boards?)?,
             patience,
             imports: Imports::new(size),
+            attached: None,
+            attached_from: shown::ATTACHED_FROM,
+            shown: Vec::with_capacity(size),
+            scratch: Vec::new(),
             exchanges: 0,
             rounds: 0,
             consumed: 0,
@@ -208,6 +225,11 @@ impl Group {
             spans: Vec::with_capacity(size),
             own,
         })
+    }
+
+    /// Lets the ranks read each other's private memory. All do, or none does.
+    pub(super) fn attach(&mut self, attached: Attached) {
+        self.attached = Some(attached);
     }
 
     /// Ends the group. The boards may be given back now.

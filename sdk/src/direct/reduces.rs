@@ -40,7 +40,14 @@ impl Group {
         let flow = Flow { rounds: cut.rounds(), stagers: Of::AllBut(root), consumers: Of::Only(root) };
         let piece = |span: Span, round: usize| bytes_of(span, cut.range(round), fold.element_size);
         let mut stage = |round: usize, slot: Span| slot.copy_from(piece(span, round));
-        let opening = self.open(call, self.share(&source), &flow, &mut stage, environment)?;
+        let shown = self.show(&source, span, span.len());
+        let opening = self.open(call, shown, &flow, &mut stage, environment)?;
+        if opening.is_shown && !opening.is_shared {
+            if let Some(destination) = destination {
+                self.fold_pulled(0..span.len(), span, destination, fold, environment)?;
+            }
+            return self.end_call(call, environment);
+        }
         let ranks = NonZeroU64::new(self.boards.size() as u64);
         let mut spans = std::mem::take(&mut self.spans);
         let result = if opening.is_shared {
@@ -105,7 +112,12 @@ impl Group {
                 part(slot, other * stride..(other + 1) * stride).copy_from(piece(block(other), round));
             }
         };
-        let opening = self.open(call, self.share(&source), &flow, &mut stage, environment)?;
+        let shown = self.show(&source, span, span.len());
+        let opening = self.open(call, shown, &flow, &mut stage, environment)?;
+        if opening.is_shown && !opening.is_shared {
+            self.fold_pulled(own, span, destination, fold, environment)?;
+            return self.end_call(call, environment);
+        }
         let ranks = NonZeroU64::new(size as u64);
         let mut spans = std::mem::take(&mut self.spans);
         let result = if opening.is_shared {

@@ -3,13 +3,13 @@
 //! Rounds are counted over the life of the group; round `t` uses slot `t % SLOTS`. A slot is staged again only when
 //! everyone who reads it has said that it is done with the round before, or has begun a later call.
 
-use super::board::{Boards, Counter, Payload, SLOT, SLOTS};
+use super::board::{Boards, Counter, SLOT, SLOTS};
 use super::condition::Of;
-use super::{Environment, Failure, Group, Memory, Share};
+use super::shown::Shown;
+use super::{Environment, Failure, Group};
 use crate::Rank;
 use crate::buffer::Span;
 use gradwire_schema::CallSignature;
-use gradwire_transport::RegionKey;
 use std::ops::Range;
 
 /// Bytes up to which a call is one round.
@@ -17,8 +17,6 @@ const ONE_ROUND: usize = 16 << 10;
 /// Bytes of a round in long calls: staging and consuming overlap, and both stay in the second-level cache.
 const LONG_ROUND: usize = 64 << 10;
 const _: () = assert!(LONG_ROUND <= SLOT);
-/// Bytes up to which memory goes through the boards, whether peers can reach it or not.
-pub(super) const NEVER_SHARED: usize = 256;
 /// Rounds staged before the first of them is consumed.
 const AHEAD: usize = 2;
 
@@ -74,7 +72,9 @@ pub(super) struct Opening {
     has_staged: bool,
     /// All stagers have: their lines said so.
     have_all_staged: bool,
-    /// All whose memory matters said that it is shared.
+    /// All whose memory matters said where it lies.
+    pub(super) is_shown: bool,
+    /// All of it is mapped.
     pub(super) is_shared: bool,
 }
 
@@ -91,27 +91,30 @@ impl Opening {
 }
 
 impl Group {
-    /// Begins a call on memory that is too long for a line: stages the first round unless the memory is shared, then
+    /// Begins a call on memory that is too long for a line: stages the first round unless the memory is shown, then
     /// exchanges.
     pub(super) fn open<E: Environment>(
         &mut self,
         call: &CallSignature,
-        share: Option<&Share>,
+        shown: Shown,
         flow: &Flow,
         stage: &mut impl FnMut(usize, Span),
         environment: &mut E,
     ) -> Result<Opening, Failure<E::Error>> {
         let stages = flow.stagers.includes(self.boards.rank());
-        let has_staged = stages && share.is_none() && flow.rounds > 0;
+        let has_staged = stages && shown == Shown::Nothing && flow.rounds > 0;
         if has_staged {
             self.stage(0, Of::All, stage, environment)?;
         }
-        self.exchange(call, &share.map_or_else(|| Payload::of_words(&[0]), encode), environment)?;
-        let shares = |rank: Rank| self.share_of(rank).is_some();
+        self.exchange(call, &shown.encode(), environment)?;
+        self.read_shown();
+        let shows = |rank: Rank| self.shown[rank] != Shown::Nothing;
+        let shares = |rank: Rank| matches!(self.shown[rank], Shown::Shared(_));
         let mut stagers = (0..self.boards.size()).filter(|rank| flow.stagers.includes(*rank));
         Ok(Opening {
             has_staged,
-            have_all_staged: !stagers.clone().any(shares),
+            have_all_staged: !stagers.clone().any(shows),
+            is_shown: stagers.clone().all(shows),
             is_shared: stagers.all(shares),
         })
     }
@@ -191,62 +194,4 @@ impl Group {
             self.wake_parked(environment);
         }
     }
-
-    /// What a rank said of its memory, on the line of the last exchange.
-    pub(super) fn share_of(&self, rank: Rank) -> Option<Share> {
-        decode(&self.boards.all()[rank].payload(self.exchanges, size_of::<Words>()))
-    }
-
-    /// Fills `spans` with `len` bytes of each rank's shared memory.
-    pub(super) fn map_shared<E: Environment>(
-        &mut self,
-        own: Span,
-        spans: &mut Vec<Span>,
-        environment: &mut E,
-    ) -> Result<(), Failure<E::Error>> {
-        spans.clear();
-        for rank in 0..self.boards.size() {
-            let span = if rank == self.boards.rank() { own } else { self.map(rank, own.len(), environment)? };
-            spans.push(span);
-        }
-        Ok(())
-    }
-
-    /// `len` bytes of a rank's shared memory.
-    pub(super) fn map<E: Environment>(
-        &mut self,
-        rank: Rank,
-        len: usize,
-        environment: &mut E,
-    ) -> Result<Span, Failure<E::Error>> {
-        let share = self.share_of(rank).ok_or(Failure::Corrupt(rank, "a line that changed"))?;
-        self.imports.span(rank, &share, len, environment)
-    }
-
-    /// How peers reach the memory, where that pays: below, one round costs less than two exchanges. The same on all
-    /// ranks, for it depends on what they have agreed on.
-    pub(super) fn share<'a>(&self, memory: &'a Memory) -> Option<&'a Share> {
-        let worth = if self.boards.size() == 2 { NEVER_SHARED } else { 8 * NEVER_SHARED };
-        memory.share.as_ref().filter(|_| memory.span.len() > worth)
-    }
-}
-
-/// What a line says of shared memory: `1`, the offset, the key. Of other memory it says `0`.
-type Words = [u64; 2 + RegionKey::LEN / size_of::<u64>()];
-
-fn encode(share: &Share) -> Payload {
-    let mut words: Words = [1, share.offset as u64, 0, 0, 0, 0];
-    for (word, bytes) in words[2..].iter_mut().zip(share.key.as_bytes().as_chunks().0) {
-        *word = u64::from_ne_bytes(*bytes);
-    }
-    Payload::of_words(&words)
-}
-
-fn decode(payload: &Payload) -> Option<Share> {
-    let [1, offset, key @ ..] = payload.words() else { return None };
-    let mut bytes = [0; RegionKey::LEN];
-    for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(key) {
-        *bytes = word.to_ne_bytes();
-    }
-    Some(Share { key: RegionKey::from_bytes(bytes), offset: usize::try_from(*offset).ok()? })
 }

@@ -4,6 +4,7 @@ use super::all_reduce::{bytes_of, first_of};
 use super::board::{Boards, INLINE, Payload};
 use super::condition::Of;
 use super::rounds::{Cut, Flow};
+use super::shown::Shown;
 use super::{Environment, Failure, Fold, Group};
 use crate::buffer::Span;
 use gradwire_schema::CallSignature;
@@ -39,7 +40,7 @@ impl Group {
         let flow = Flow { rounds: cut.rounds(), stagers: Of::All, consumers: Of::All };
         let piece = |round: usize| bytes_of(span, cut.range(round), fold.element_size);
         let mut stage = |round: usize, slot: Span| slot.copy_from(piece(round));
-        let opening = self.open(call, None, &flow, &mut stage, environment)?;
+        let opening = self.open(call, Shown::Nothing, &flow, &mut stage, environment)?;
         let mut spans = std::mem::take(&mut self.spans);
         let mut consume = |boards: &Boards, round: u64, index: usize| {
             // The own piece has been staged before, too.

@@ -4,6 +4,7 @@ use super::all_reduce::{first_of, part};
 use super::board::{Boards, INLINE, Payload};
 use super::condition::Of;
 use super::rounds::{Cut, Flow, clip};
+use super::shown::{Shown, Side};
 use super::{Environment, Failure, Group, Memory, Pairs};
 use crate::Rank;
 use crate::buffer::Span;
@@ -39,12 +40,11 @@ impl Group {
         let cut = Cut::new(span.len(), 1, 1);
         let flow = Flow { rounds: cut.rounds(), stagers: Of::Only(root), consumers: Of::AllBut(root) };
         let mut stage = |round: usize, slot: Span| slot.copy_from(part(span, cut.range(round)));
-        let share = self.share(&memory).filter(|_| is_root);
-        let opening = self.open(call, share, &flow, &mut stage, environment)?;
-        if opening.is_shared {
+        let shown = if is_root { self.show(&memory, span, span.len()) } else { Shown::Nothing };
+        let opening = self.open(call, shown, &flow, &mut stage, environment)?;
+        if opening.is_shown {
             if !is_root {
-                let all = self.map(root, span.len(), environment)?;
-                part(span, own.clone()).copy_from(part(all, own));
+                self.pull((root, Side::Source), own.clone(), part(span, own), environment)?;
             }
             return self.end_call(call, environment);
         }
@@ -96,13 +96,12 @@ impl Group {
                 part(slot, to * stride..to * stride + piece.len()).copy_from(piece);
             }
         };
-        let opening = self.open(call, self.share(&source), &flow, &mut stage, environment)?;
+        let shown = self.show(&source, source.span, longest.saturating_mul(size));
+        let opening = self.open(call, shown, &flow, &mut stage, environment)?;
         place(rank).copy_from(part(source.span, sent(rank, rank)));
-        if opening.is_shared {
+        if opening.is_shown {
             for from in (0..size).filter(|from| *from != rank) {
-                let block = sent(from, rank);
-                let all = self.map(from, block.end, environment)?;
-                place(from).copy_from(part(all, block));
+                self.pull((from, Side::Source), sent(from, rank), place(from), environment)?;
             }
             return self.end_call(call, environment);
         }

@@ -1,5 +1,6 @@
 //! Threads of one process as ranks, each with its own transport.
 
+use super::attach::{Attached, Probe};
 use super::{BOARD_LEN, Condition, Environment, Group, Memory, Patience, Share};
 use crate::Rank;
 use crate::buffer::Span;
@@ -117,6 +118,18 @@ impl Environment for Around {
     fn release(&mut self, _: Rank, region: RemoteRegion) {
         self.shm.release(region);
     }
+}
+
+/// As [`ranks`], once where ranks cannot read each other's private memory, once where they do from a few bytes on.
+fn in_both_ways(size: usize, body: impl Fn(&mut Member) + Sync) {
+    ranks(size, &body);
+    ranks(size, |member| {
+        let probe = Probe::new().expect("random numbers");
+        let told = vec![probe.told(); size];
+        member.group.attach(Attached::probe(told.iter().map(|told| &told[..])).expect("this very process"));
+        member.group.attached_from = 300;
+        body(member);
+    });
 }
 
 /// Runs `body` as each of `size` ranks and returns what they returned, by rank.

@@ -1,7 +1,7 @@
 //! Blocks of any lengths, and prefixes, for private and for shared memory.
 
 use super::collectives::{contribution, fold, value};
-use super::{Member, Shared, call, private, ranks, span};
+use super::{Member, Shared, call, in_both_ways, private, span};
 use crate::Rank;
 use crate::buffer::Reducer;
 use crate::direct::board::Payload;
@@ -46,7 +46,7 @@ fn with_both(
 #[test]
 fn blocks_of_any_lengths_are_gathered_and_reduced() {
     for size in 1..=5 {
-        ranks(size, |member| {
+        in_both_ways(size, |member| {
             for lengths in lengths(size) {
                 let (rank, total) = (member.rank, lengths.iter().sum());
                 let block = places(&lengths);
@@ -90,7 +90,7 @@ fn blocks_of_any_lengths_are_gathered_and_reduced() {
 #[test]
 fn a_root_gives_each_rank_its_block() {
     for size in 1..=5 {
-        ranks(size, |member| {
+        in_both_ways(size, |member| {
             for (root, lengths) in lengths(size).into_iter().enumerate() {
                 let (rank, total, root) = (member.rank, lengths.iter().sum(), root % size);
                 let own = places(&lengths)(rank);
@@ -114,7 +114,7 @@ fn a_root_gives_each_rank_its_block() {
 #[test]
 fn every_rank_gives_every_rank_a_block() {
     for size in 1..=5 {
-        ranks(size, |member| {
+        in_both_ways(size, |member| {
             for longest in [0, 1, 2, 700, 20_000] {
                 let rank = member.rank;
                 // Rank 1 has nothing for rank 0; otherwise more for higher ranks.
@@ -152,7 +152,7 @@ fn every_rank_gives_every_rank_a_block() {
 #[test]
 fn every_rank_gets_the_sum_up_to_a_rank() {
     for size in 1..=5 {
-        ranks(size, |member| {
+        in_both_ways(size, |member| {
             let reducer = Reducer::new::<f32, _>(&Sum);
             for count in [0, 1, 12, 13, 4000, 50_001] {
                 for below in [member.rank, member.rank + 1] {

@@ -1,13 +1,13 @@
 //! Every collective, over counts around all borders, for private and for shared memory.
 
-use super::{Member, Shared, call, private, ranks, span};
+use super::{Member, Shared, call, in_both_ways, private, ranks, span};
 use crate::buffer::Reducer;
 use crate::direct::board::Payload;
 use crate::direct::{Fold, Places};
 use gradwire_schema::operation::{Laws, Max, Operation, Sum};
 use gradwire_schema::{Collective, Element, Reduction};
 
-/// Around a line (48 bytes), the worth of sharing (256), one round, several rounds and all slots.
+/// Around a line (48 and 112 bytes), the worth of sharing (256), one round, several rounds and all slots.
 fn counts(size: usize) -> Vec<usize> {
     vec![0, 1, size - 1, size, size + 1, 6, 13, 14, 15, 28, 29, 64, 65, 999, 4097, 20_011, 70_003]
 }
@@ -111,7 +111,7 @@ impl super::Around {
 #[test]
 fn all_reduce_gives_everyone_the_sum() {
     for size in 1..=5 {
-        ranks(size, |member| {
+        in_both_ways(size, |member| {
             for count in counts(size) {
                 all_reduce::<f32>(member, count, &Sum);
                 all_reduce::<i8>(member, count, &Sum);
@@ -131,7 +131,7 @@ fn operations_of_users_see_the_contributions_in_rank_order() {
         left * 3.0 + right
     }
     for size in [2, 3, 5] {
-        ranks(size, |member| {
+        in_both_ways(size, |member| {
             let laws = Laws::none();
             let operation = Operation::new("digits", laws, |left: &mut [f64], right: &[f64]| {
                 left.iter_mut().zip(right).for_each(|(left, right)| *left = digits(*left, *right));
@@ -172,7 +172,7 @@ fn operations_of_users_see_the_contributions_in_rank_order() {
 #[test]
 fn broadcast_gives_everyone_the_values_of_the_root() {
     for size in 1..=5 {
-        ranks(size, |member| {
+        in_both_ways(size, |member| {
             for (step, count) in counts(size).into_iter().enumerate() {
                 let root = step % size;
                 let expected = contribution::<f32>(root, count);
@@ -204,7 +204,7 @@ fn broadcast_gives_everyone_the_values_of_the_root() {
 #[test]
 fn gathering_keeps_rank_order() {
     for size in 1..=5 {
-        ranks(size, |member| {
+        in_both_ways(size, |member| {
             for (step, count) in counts(size).into_iter().enumerate() {
                 let root = step % size;
                 let expected: Vec<u64> =
@@ -256,7 +256,7 @@ fn gathering_keeps_rank_order() {
 #[test]
 fn reducing_to_the_root_and_to_parts() {
     for size in 1..=5 {
-        ranks(size, |member| {
+        in_both_ways(size, |member| {
             let reducer = Reducer::new::<f32, _>(&Sum);
             for (step, count) in counts(size).into_iter().enumerate() {
                 let root = step % size;
