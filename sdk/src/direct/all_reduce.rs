@@ -50,7 +50,7 @@ impl Group {
         // What is reduced somewhere else than it came from cannot be pushed into.
         let in_place = source_span.address() == destination.address();
         let memory = Memory { share: source.share.filter(|_| in_place), ..source };
-        let shown = self.show(&memory, destination, source_span.len());
+        let shown = self.show(call, &memory, destination, source_span.len());
         let opening = self.open(call, shown, &flow, &mut stage, environment)?;
         if opening.is_shared {
             return self.push(call, source_span, fold, environment);
@@ -128,7 +128,7 @@ impl Group {
         let own = part_of(rank);
         self.fold_pulled(own.clone(), source, part(destination, own), fold, environment)?;
         // Nobody overwrites what others still have to read, nor reads what is not reduced.
-        self.end_call(call, environment)?;
+        self.meet_again(call, environment)?;
         for other in (1..size).map(|step| (rank + step) % size) {
             let range = part_of(other);
             self.pull((other, Side::Result), range.clone(), part(destination, range), environment)?;

@@ -89,7 +89,7 @@ impl Group {
         let flow = Flow { rounds: cut.rounds(), stagers, consumers };
         let mut stage =
             |round: usize, slot: Span| slot.copy_from(part(span, clip(cut.range(round), span.len())));
-        let shown = self.show(&source, span, places.longest);
+        let shown = self.show(call, &source, span, places.longest);
         let opening = self.open(call, shown, &flow, &mut stage, environment)?;
         if let Some(destination) = destination {
             block(destination, rank).copy_from(span);

@@ -17,6 +17,17 @@ impl Group {
         call: &CallSignature,
         environment: &mut E,
     ) -> Result<(), Failure<E::Error>> {
+        self.meet_again(call, environment)?;
+        self.choices.end();
+        Ok(())
+    }
+
+    /// Returns once all ranks have come to this point of a call.
+    pub(super) fn meet_again<E: Environment>(
+        &mut self,
+        call: &CallSignature,
+        environment: &mut E,
+    ) -> Result<(), Failure<E::Error>> {
         self.meet(call, &Payload::default(), false, environment)
     }
 

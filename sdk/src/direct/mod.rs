@@ -8,7 +8,7 @@
 //! - up to 112 bytes lie in the lines themselves;
 //! - memory that all ranks share is folded where it lies, each rank doing its part for all (*push*), or copied from
 //!   there;
-//! - long private memory is read by the system, where that was found to be allowed (*attached*);
+//! - long private memory is read by the system, where that was found to be allowed and faster (*attached*);
 //! - other memory is *staged* in rounds through slots of the boards; the first round is staged before the exchange.
 //!
 //! Every rank folds contributions in rank order, so all get the same bits whatever the path.
@@ -19,6 +19,7 @@
 mod all_reduce;
 mod attach;
 mod board;
+mod choice;
 mod condition;
 mod copies;
 mod exchange;
@@ -42,6 +43,7 @@ use crate::Rank;
 use crate::buffer::{Reducer, Span};
 use attach::Attached;
 use board::{Board, Boards};
+use choice::Choices;
 use gradwire_schema::CallSignature;
 use gradwire_transport::{Allocation, Direct, RegionKey, RemoteRegion};
 use imports::Imports;
@@ -163,6 +165,7 @@ pub(crate) struct Group {
     attached: Option<Attached>,
     /// Bytes from which they do.
     attached_from: usize,
+    choices: Choices,
     /// What the ranks said of their memory when the call began.
     shown: Vec<Shown>,
     /// Where contributions are read to before they are folded: a piece of each rank's.
@@ -215,6 +218,7 @@ impl Group {
             imports: Imports::new(size),
             attached: None,
             attached_from: shown::ATTACHED_FROM,
+            choices: Choices::default(),
             shown: Vec::with_capacity(size),
             scratch: Vec::new(),
             exchanges: 0,

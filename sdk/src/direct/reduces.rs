@@ -40,7 +40,7 @@ impl Group {
         let flow = Flow { rounds: cut.rounds(), stagers: Of::AllBut(root), consumers: Of::Only(root) };
         let piece = |span: Span, round: usize| bytes_of(span, cut.range(round), fold.element_size);
         let mut stage = |round: usize, slot: Span| slot.copy_from(piece(span, round));
-        let shown = self.show(&source, span, span.len());
+        let shown = self.show(call, &source, span, span.len());
         let opening = self.open(call, shown, &flow, &mut stage, environment)?;
         if opening.is_shown && !opening.is_shared {
             if let Some(destination) = destination {
@@ -112,7 +112,7 @@ impl Group {
                 part(slot, other * stride..(other + 1) * stride).copy_from(piece(block(other), round));
             }
         };
-        let shown = self.show(&source, span, span.len());
+        let shown = self.show(call, &source, span, span.len());
         let opening = self.open(call, shown, &flow, &mut stage, environment)?;
         if opening.is_shown && !opening.is_shared {
             self.fold_pulled(own, span, destination, fold, environment)?;

@@ -4,6 +4,7 @@
 //! everyone who reads it has said that it is done with the round before, or has begun a later call.
 
 use super::board::{Boards, Counter, SLOT, SLOTS};
+use super::choice::Way;
 use super::condition::Of;
 use super::shown::Shown;
 use super::{Environment, Failure, Group};
@@ -111,12 +112,15 @@ impl Group {
         let shows = |rank: Rank| self.shown[rank] != Shown::Nothing;
         let shares = |rank: Rank| matches!(self.shown[rank], Shown::Shared(_));
         let mut stagers = (0..self.boards.size()).filter(|rank| flow.stagers.includes(*rank));
-        Ok(Opening {
+        let opening = Opening {
             has_staged,
             have_all_staged: !stagers.clone().any(shows),
             is_shown: stagers.clone().all(shows),
             is_shared: stagers.all(shares),
-        })
+        };
+        let way = if opening.is_shown { Way::Attached } else { Way::Staged };
+        self.choices.begin(Some(way).filter(|_| !opening.is_shared));
+        Ok(opening)
     }
 
     /// Moves memory through slots. `stage` fills our slot for a round; `consume` uses the slots of the stagers.
@@ -157,6 +161,7 @@ impl Group {
         self.boards.own().raise(Counter::Staged, self.rounds);
         self.boards.own().raise(Counter::Consumed, self.rounds);
         self.wake_parked(environment);
+        self.choices.end();
     }
 
     /// Stages a round of this call, once its slot is free. `consumers`: who reads the slots in this call.

@@ -40,7 +40,8 @@ impl Group {
         let cut = Cut::new(span.len(), 1, 1);
         let flow = Flow { rounds: cut.rounds(), stagers: Of::Only(root), consumers: Of::AllBut(root) };
         let mut stage = |round: usize, slot: Span| slot.copy_from(part(span, cut.range(round)));
-        let shown = if is_root { self.show(&memory, span, span.len()) } else { Shown::Nothing };
+        let shown = self.show(call, &memory, span, span.len());
+        let shown = if is_root { shown } else { Shown::Nothing };
         let opening = self.open(call, shown, &flow, &mut stage, environment)?;
         if opening.is_shown {
             if !is_root {
@@ -96,7 +97,7 @@ impl Group {
                 part(slot, to * stride..to * stride + piece.len()).copy_from(piece);
             }
         };
-        let shown = self.show(&source, source.span, longest.saturating_mul(size));
+        let shown = self.show(call, &source, source.span, longest.saturating_mul(size));
         let opening = self.open(call, shown, &flow, &mut stage, environment)?;
         place(rank).copy_from(part(source.span, sent(rank, rank)));
         if opening.is_shown {

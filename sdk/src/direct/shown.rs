@@ -2,20 +2,22 @@
 
 use super::all_reduce::part;
 use super::board::{Counter, Payload, SLOT};
+use super::choice::Way;
 use super::condition::Of;
 use super::{Environment, Failure, Fold, Group, Memory, Share};
 use crate::Rank;
 use crate::buffer::Span;
+use gradwire_schema::CallSignature;
 use gradwire_transport::RegionKey;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
 /// Bytes up to which memory goes through the boards, whether peers can reach it or not.
 pub(super) const NEVER_SHARED: usize = 256;
-/// Bytes from which private memory is read by the system: below, the way through slots of the boards is shorter.
-pub(super) const ATTACHED_FROM: usize = 256 << 10;
+/// Bytes from which private memory may be read by the system: below, a system call is not worth its price.
+pub(super) const ATTACHED_FROM: usize = 128 << 10;
 /// Bytes of each rank that are read before they are folded: they stay in the second-level cache.
-const PIECE: usize = SLOT / 2;
+const PIECE: usize = SLOT;
 
 /// What a rank says of its memory, on its line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,11 +79,22 @@ pub(super) enum Side {
 impl Group {
     /// What to say of the memory of a call in which the longest vector of any rank has `longest` bytes. On which that depends
     /// all ranks have agreed, but for whether memory can be shared.
-    pub(super) fn show(&self, memory: &Memory, result: Span, longest: usize) -> Shown {
+    pub(super) fn show(
+        &mut self,
+        call: &CallSignature,
+        memory: &Memory,
+        result: Span,
+        longest: usize,
+    ) -> Shown {
+        let way = if self.attached.is_some() && longest >= self.attached_from {
+            self.choices.choose((call.collective, longest.ilog2()))
+        } else {
+            Way::Staged
+        };
         let worth = if self.boards.size() == 2 { NEVER_SHARED } else { 8 * NEVER_SHARED };
         match memory.share.filter(|_| longest > worth) {
             Some(share) => Shown::Shared(share),
-            None if self.attached.is_some() && longest >= self.attached_from => {
+            None if way == Way::Attached => {
                 let address = |span: Span| span.address().as_ptr().addr() as u64;
                 Shown::Attached { source: address(memory.span), result: address(result) }
             }
