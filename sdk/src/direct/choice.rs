@@ -39,8 +39,10 @@ struct Record {
 }
 
 impl Choices {
-    /// The way for the next call. All ranks ask for the same calls, so trials meet.
-    pub(super) fn choose(&mut self, kind: Kind) -> Way {
+    /// The way for the next call; `None`: one that can only be staged. All ranks ask for the same calls, so trials meet.
+    pub(super) fn choose(&mut self, kind: Option<Kind>) -> Way {
+        self.chosen = None;
+        let Some(kind) = kind else { return Way::Staged };
         let found = self.records.iter().position(|record| record.kind == kind);
         let chosen = found.unwrap_or_else(|| {
             self.records.push(Record { kind, calls: 0, times: [None; 2] });

@@ -86,11 +86,8 @@ impl Group {
         result: Span,
         longest: usize,
     ) -> Shown {
-        let way = if self.attached.is_some() && longest >= self.attached_from {
-            self.choices.choose((call.collective, longest.ilog2()))
-        } else {
-            Way::Staged
-        };
+        let can_attach = self.attached.is_some() && longest >= self.attached_from;
+        let way = self.choices.choose(can_attach.then(|| (call.collective, longest.ilog2())));
         let worth = if self.boards.size() == 2 { NEVER_SHARED } else { 8 * NEVER_SHARED };
         match memory.share.filter(|_| longest > worth) {
             Some(share) => Shown::Shared(share),

@@ -124,12 +124,17 @@ impl Environment for Around {
 fn in_both_ways(size: usize, body: impl Fn(&mut Member) + Sync) {
     ranks(size, &body);
     ranks(size, |member| {
-        let probe = Probe::new().expect("random numbers");
-        let told = vec![probe.told(); size];
-        member.group.attach(Attached::probe(told.iter().map(|told| &told[..])).expect("this very process"));
-        member.group.attached_from = 300;
+        attach(member);
         body(member);
     });
+}
+
+/// Lets a rank read the others' private memory, from a few bytes on.
+fn attach(member: &mut Member) {
+    let probe = Probe::new().expect("random numbers");
+    let told = vec![probe.told(); member.size];
+    member.group.attach(Attached::probe(told.iter().map(|told| &told[..])).expect("this very process"));
+    member.group.attached_from = 300;
 }
 
 /// Runs `body` as each of `size` ranks and returns what they returned, by rank.

@@ -1,9 +1,10 @@
 //! Ranks that call something else, ranks that are late, ranks that die.
 
-use super::{Member, Shared, Trouble, call, private, ranks, span};
+use super::{Member, Shared, Trouble, attach, call, private, ranks, span};
 use crate::buffer::Reducer;
 use crate::direct::board::{Counter, Payload};
 use crate::direct::condition::Of;
+use crate::direct::shown::Shown;
 use crate::direct::{Condition, Environment, Failure, Fold, Waited};
 use gradwire_schema::operation::Sum;
 use gradwire_schema::{CallSignature, Collective};
@@ -232,6 +233,34 @@ fn what_was_staged_for_a_mismatch_is_not_taken_for_the_next_call() {
             assert!(shared.read::<f32>(0, count) == sums, "round {round}");
         }
     });
+}
+
+#[test]
+fn memory_that_cannot_be_read_is_explained() {
+    for goes_on in [true, false] {
+        ranks(2, |member| {
+            attach(member);
+            let signature = call(Collective::AllReduce, 1000);
+            if member.rank == 1 {
+                // It shows memory that is not there, and then comes to the next point of the call, or never does.
+                let nowhere = Shown::Attached { source: 0, result: 0 };
+                let verdict = member.group.exchange(&signature, &nowhere.encode(), &mut member.around);
+                assert_eq!(verdict, Ok(()));
+                if goes_on {
+                    member.group.boards.own().publish_line(2, signature.hash(), &Payload::default());
+                }
+                return;
+            }
+            if !goes_on {
+                member.around.patience = Duration::from_millis(50);
+            }
+            match all_reduce(member, &mut [1.0; 1000], &signature) {
+                Err(Failure::Corrupt(1, what)) if goes_on => assert!(what.contains("memory"), "{what}"),
+                Err(Failure::Environment(Trouble::TimedOut(late))) if !goes_on => assert_eq!(late, [1]),
+                verdict => panic!("{verdict:?}"),
+            }
+        });
+    }
 }
 
 #[test]
