@@ -103,7 +103,7 @@ mod tests {
                         drop(buffer);
                         let code = child(comm, window);
                         // SAFETY: ends the process (_exit(2)).
-                        unsafe { nix::libc::_exit(code) }
+                        unsafe { libc::_exit(code) }
                     }
                     ForkResult::Parent { child } => {
                         (50..100).for_each(sum);

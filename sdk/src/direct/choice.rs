@@ -71,14 +71,14 @@ impl Record {
         let call = self.calls;
         self.calls += 1;
         if call < TRIALS {
-            return if call % 2 == 0 { Way::Attached } else { Way::Staged };
+            return if call.is_multiple_of(2) { Way::Attached } else { Way::Staged };
         }
         let [attached, staged] = self.times;
         let attaches = match (attached, staged) {
             (Some(attached), Some(staged)) => attached < staged,
             (attached, _) => attached.is_some(),
         };
-        if attaches == (call % AGAIN != 0) { Way::Attached } else { Way::Staged }
+        if attaches != call.is_multiple_of(AGAIN) { Way::Attached } else { Way::Staged }
     }
 
     /// A call that was interrupted counts for little: it says what a call may take, not what it does.
