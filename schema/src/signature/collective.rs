@@ -32,11 +32,14 @@ pub enum Collective {
     CreateGroup = 21,
     SplitByHost = 22,
     ReduceGradient = 23,
+    StartAllReduceGradient = 24,
+    StartReduceGradient = 25,
+    StartBroadcastGradient = 26,
 }
 
 impl Collective {
     /// All of them, by code.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 26] = [
         Self::Barrier,
         Self::Broadcast,
         Self::AllReduce,
@@ -60,6 +63,9 @@ impl Collective {
         Self::CreateGroup,
         Self::SplitByHost,
         Self::ReduceGradient,
+        Self::StartAllReduceGradient,
+        Self::StartReduceGradient,
+        Self::StartBroadcastGradient,
     ];
 
     /// The code on the wire.
@@ -108,6 +114,9 @@ impl Collective {
             Self::CreateGroup => "create",
             Self::SplitByHost => "split_by_host",
             Self::ReduceGradient => "reduce_gradient",
+            Self::StartAllReduceGradient => "start_all_reduce_gradient",
+            Self::StartReduceGradient => "start_reduce_gradient",
+            Self::StartBroadcastGradient => "start_broadcast_gradient",
         }
     }
 }

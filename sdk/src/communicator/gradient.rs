@@ -6,11 +6,13 @@
 //! run-time lengths is part of the first signature, so that no byte is written where structs differ.
 
 mod buckets;
+mod fused;
 
 use super::Communicator;
 use super::call::{Collective, Operation, misuse};
 use crate::{Error, Rank, Result, plan};
 use buckets::{Bucket, Gather, Scatter};
+pub(crate) use fused::Fused;
 use gradwire_schema::control::{self, TensorManifest};
 use gradwire_schema::layout::{CheckError, Checked, Field, Tensor};
 use gradwire_schema::{CallSignature, ConvertTo, Element, FieldVisitor, Gradient, LayoutDigest, Reduction};
@@ -50,7 +52,13 @@ impl Communicator {
         self.visit_all(gradient, Way::Broadcast(root))
     }
 
-    fn visit_all<G: Gradient>(&self, gradient: &mut G, way: Way) -> Result<()> {
+    /// The signature of a call on a struct, before its buckets are numbered.
+    fn describe_struct<G: Gradient>(
+        &self,
+        gradient: &mut G,
+        way: Way,
+        collective: gradwire_schema::Collective,
+    ) -> Result<CallSignature> {
         let mut measure = Checked::new(
             G::LAYOUT,
             Measure { digest: LayoutDigest::new(G::FINGERPRINT), elements: 0, inexact: None },
@@ -60,32 +68,31 @@ impl Communicator {
         if let Some((field, operation)) = inexact.filter(|_| !matches!(way, Way::Broadcast(_))) {
             self.check_determinism(&format!("{operation}, by which field `{field}` is reduced,"), false)?;
         }
-        let collective = match way {
-            Way::AllReduce => gradwire_schema::Collective::AllReduceGradient,
-            Way::Reduce(_) => gradwire_schema::Collective::ReduceGradient,
-            Way::Broadcast(_) => gradwire_schema::Collective::BroadcastGradient,
-        };
-        let root = way.root().map(|root| root as u32);
-        let base = CallSignature {
-            root,
+        Ok(CallSignature {
+            root: way.root().map(|root| root as u32),
             count: elements,
             layout: digest.finish(),
             ..CallSignature::new(collective)
-        };
+        })
+    }
 
+    fn visit_all<G: Gradient>(&self, gradient: &mut G, way: Way) -> Result<()> {
+        let base = self.describe_struct(gradient, way, way.call())?;
         let spare = self.fused.take();
         let mut gather = Checked::new(
             G::LAYOUT,
-            Gather { communicator: self, way, base, calls: 0, buckets: Vec::new(), spare },
+            Gather { communicator: self, way, base, in_place: Some(0), buckets: Vec::new(), spare },
         );
         let gathered = gradient.visit(&mut gather).map_err(layout_error);
-        let Gather { mut buckets, mut spare, calls, .. } = gather.into_inner();
+        let Gather { mut buckets, mut spare, in_place, .. } = gather.into_inner();
+        let calls = in_place.unwrap_or(0);
         let result =
             gathered.and_then(|()| self.run_buckets(&mut buckets, calls, way, base)).and_then(|()| {
                 if matches!(way, Way::Reduce(root) if root != self.rank) {
                     return Ok(());
                 }
-                let mut scatter = Checked::new(G::LAYOUT, Scatter { way, buckets: &mut buckets });
+                let mut scatter =
+                    Checked::new(G::LAYOUT, Scatter { way, in_place: true, buckets: &mut buckets });
                 gradient.visit(&mut scatter).map_err(layout_error)
             });
         spare.extend(buckets.into_iter().map(|bucket| bucket.bytes));
@@ -158,26 +165,56 @@ impl Communicator {
         way: Way,
         operation: Option<&Operation>,
     ) -> Result<()> {
+        let count = bytes.len() / element_size;
+        self.collect(&self.struct_call(signature, way, count, element_size, operation), bytes)
+    }
+
+    /// The collective on one bucket.
+    fn struct_call(
+        &self,
+        signature: CallSignature,
+        way: Way,
+        count: usize,
+        element_size: usize,
+        operation: Option<&Operation>,
+    ) -> Collective {
         let collective = match way {
             Way::AllReduce => plan::Collective::AllReduce,
             Way::Reduce(_) => plan::Collective::Reduce,
             Way::Broadcast(_) => plan::Collective::Broadcast,
         };
         let operation = operation.filter(|_| collective.reduces());
-        let count = bytes.len() / element_size;
         let shape = self.shape(collective, count, element_size, way.root(), operation);
-        self.collect(&Collective { signature, shape, operation: operation.cloned() }, bytes)
+        Collective { signature, shape, operation: operation.cloned() }
     }
 }
 
+/// What is done with a struct.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
+pub(crate) enum Way {
     AllReduce,
     Reduce(Rank),
     Broadcast(Rank),
 }
 
 impl Way {
+    const fn call(self) -> gradwire_schema::Collective {
+        match self {
+            Self::AllReduce => gradwire_schema::Collective::AllReduceGradient,
+            Self::Reduce(_) => gradwire_schema::Collective::ReduceGradient,
+            Self::Broadcast(_) => gradwire_schema::Collective::BroadcastGradient,
+        }
+    }
+
+    /// The call of those who do not wait.
+    pub(crate) const fn started(self) -> gradwire_schema::Collective {
+        match self {
+            Self::AllReduce => gradwire_schema::Collective::StartAllReduceGradient,
+            Self::Reduce(_) => gradwire_schema::Collective::StartReduceGradient,
+            Self::Broadcast(_) => gradwire_schema::Collective::StartBroadcastGradient,
+        }
+    }
+
     const fn root(self) -> Option<Rank> {
         match self {
             Self::AllReduce => None,

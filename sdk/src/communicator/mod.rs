@@ -22,6 +22,7 @@ mod two_parts;
 mod varying;
 
 pub(crate) use call::{Collective, Counted, mismatch};
+pub(crate) use gradient::{Fused, Way};
 pub use group::{Group, Relation};
 pub use grouped::Grouped;
 pub use per_rank::PerRank;
@@ -29,7 +30,7 @@ pub use point_to_point::{Received, Source, Tag};
 pub use probe::Message;
 pub use sparse::Sparse;
 pub(crate) use sparse::fold as fold_sparse;
-pub(crate) use start::{Conclude, Start};
+pub(crate) use start::{Conclude, Place, Start};
 pub(crate) use two_parts::{Own, Telling};
 
 use crate::buffer::{Buffer, is_child};

@@ -34,38 +34,20 @@ impl Communicator {
     pub(crate) fn start_in_place<T: Equivalence>(
         &self,
         collective: Collective,
-        mut values: Target<[T]>,
+        values: Target<[T]>,
     ) -> Start {
-        let place = match values.bytes() {
-            Some(span) if collective.results_in_all(self.rank) => Place::Values { span, before: None },
-            _ => Place::scratch(&values.with(|values| pack(values)), 0, collective.len(self.rank), values),
-        };
+        let place = Place::within(&collective, self.rank, values, Private::default());
         self.start(collective, place)
     }
 
-    /// A collective that begins with a rank's part in `source`, which is read now, and ends with its part in
-    /// `destination`.
+    /// A collective that begins with a rank's part in `own`, which is read now, and ends with its part in `destination`.
     pub(crate) fn start_into<T: Equivalence>(
         &self,
         collective: Collective,
-        source: &[T],
-        mut destination: Target<[T]>,
+        own: &Own<'_>,
+        destination: Target<[T]>,
     ) -> Result<Start> {
-        let shape = &collective.shape;
-        check_length("source", shape.input(self.rank).len(), source.len())?;
-        check_length("destination", shape.result(self.rank).len(), destination.with(|values| values.len()))?;
-        let own = pack(source);
-        let input = collective.input(self.rank);
-        let place = match destination.bytes().map(|span| (span, span.part(input.clone()))) {
-            Some((span, Some(part))) if collective.results_in_all(self.rank) && part.len() < span.len() => {
-                // Only the own part is written before all ranks have agreed, and put back if they do not.
-                let mut before = Vec::new();
-                part.append_to(&mut before);
-                part.write(&own);
-                Place::Values { span, before: Some((part, before)) }
-            }
-            _ => Place::scratch(&own, input.start, collective.len(self.rank), destination),
-        };
+        let place = Place::towards(&collective, self.rank, own, destination, Private::default())?;
         Ok(self.start(collective, place))
     }
 
@@ -78,33 +60,73 @@ impl Communicator {
 }
 
 /// Where a started collective works.
-pub(super) enum Place<T> {
+pub(crate) enum Place<T> {
     /// In the caller's values. `before`: what lay where the own part was written.
-    Values { span: Span, before: Option<(Span, Vec<u8>)> },
+    Values { span: Span, before: Option<(Span, Private)>, spare: Private },
     /// In a vector of its own, of which the result goes into the caller's values, if there are any.
     Scratch { scratch: Private, values: Option<Target<[T]>> },
 }
 
 impl<T: Equivalence> Place<T> {
-    /// A vector of `len` bytes that holds `own` from `start` on.
-    fn scratch(own: &[u8], start: usize, len: usize, values: Target<[T]>) -> Self {
-        let mut scratch = Private::zeroed(len);
-        scratch.span().part(start..start + own.len()).inspect(|part| part.write(own));
-        Self::Scratch { scratch, values: Some(values) }
+    /// For a collective that begins and ends in all of `values`. `spare`: memory that may be used.
+    pub(crate) fn within(
+        collective: &Collective,
+        rank: Rank,
+        mut values: Target<[T]>,
+        mut spare: Private,
+    ) -> Self {
+        let bytes = values.bytes();
+        if let Some(span) = bytes.filter(|_| collective.results_in_all(rank)) {
+            return Self::Values { span, before: None, spare };
+        }
+        spare.resize(collective.len(rank));
+        match bytes {
+            Some(bytes) => spare.span().copy_from(bytes),
+            None => spare.span().write(&values.with(|values| pack(values))),
+        }
+        Self::Scratch { scratch: spare, values: Some(values) }
+    }
+
+    /// For a collective that begins with `own`, and ends in `destination`.
+    pub(crate) fn towards(
+        collective: &Collective,
+        rank: Rank,
+        own: &Own<'_>,
+        mut destination: Target<[T]>,
+        mut spare: Private,
+    ) -> Result<Self> {
+        let shape = &collective.shape;
+        check_length("source", shape.input(rank).len(), own.len() / T::PACKED_SIZE.max(1))?;
+        check_length("destination", shape.result(rank).len(), destination.with(|values| values.len()))?;
+        let input = collective.input(rank);
+        match destination.bytes().map(|span| (span, span.part(input.clone()))) {
+            Some((span, Some(part))) if collective.results_in_all(rank) && part.len() < span.len() => {
+                // Only the own part is written before all ranks have agreed, and put back if they do not.
+                spare.resize(part.len());
+                spare.span().copy_from(part);
+                own.write_to(part);
+                Ok(Self::Values { span, before: Some((part, spare)), spare: Private::default() })
+            }
+            _ => {
+                spare.resize(collective.len(rank));
+                spare.span().part(input).inspect(|part| own.write_to(*part));
+                Ok(Self::Scratch { scratch: spare, values: Some(destination) })
+            }
+        }
     }
 
     /// For a collective on which all ranks have agreed: nothing need be put back.
     pub(super) fn between(
         collective: &Collective,
         rank: Rank,
-        own: &Own,
+        own: &Own<'_>,
         destination: Option<Target<[T]>>,
     ) -> Result<Self> {
         let (input, len) = (collective.input(rank), collective.len(rank));
         let mut destination = destination;
         let whole = destination.as_mut().and_then(Target::bytes).filter(|span| span.len() == len);
         let mut place = match whole.filter(|_| collective.results_in_all(rank)) {
-            Some(span) => Self::Values { span, before: None },
+            Some(span) => Self::Values { span, before: None, spare: Private::default() },
             None => Self::Scratch { scratch: Private::try_zeroed(len)?, values: destination },
         };
         match place.span().part(input) {
@@ -114,7 +136,7 @@ impl<T: Equivalence> Place<T> {
         Ok(place)
     }
 
-    pub(super) fn span(&mut self) -> Span {
+    pub(crate) fn span(&mut self) -> Span {
         match self {
             Self::Values { span, .. } => *span,
             Self::Scratch { scratch, .. } => scratch.span(),
@@ -128,7 +150,7 @@ impl<T: Equivalence> Place<T> {
         packed
     }
 
-    pub(super) fn conclude(
+    pub(crate) fn conclude(
         &mut self,
         outcome: Result<Outcome>,
         collective: &Collective,
@@ -141,18 +163,29 @@ impl<T: Equivalence> Place<T> {
                 if let (Self::Values { before: Some((part, before)), .. }, Error::Mismatch { .. }) =
                     (self, &error)
                 {
-                    part.write(before);
+                    part.copy_from(before.span());
                 }
                 return Err(error);
             }
         }
         let Self::Scratch { scratch, values: Some(values) } = self else { return Ok(()) };
-        let packed = scratch.copy_out(collective.result(rank));
-        let elements = collective.shape.result(rank);
+        let (part, elements) = (collective.result(rank), collective.shape.result(rank));
         // In place the result is a part of the values, else it is all of them.
-        values.with(|values| {
-            let whole = values.len() == elements.len();
-            unpack(&packed, if whole { values } else { &mut values[elements] })
-        })
+        let whole = values.with(|values| values.len() == elements.len());
+        if let Some(bytes) = values.bytes() {
+            let place = if whole { Some(bytes) } else { bytes.part(part.clone()) };
+            place.zip(scratch.span().part(part)).inspect(|(place, result)| place.copy_from(*result));
+            return Ok(());
+        }
+        let packed = scratch.copy_out(part);
+        values.with(|values| unpack(&packed, if whole { values } else { &mut values[elements] }))
+    }
+
+    /// Memory to be used again.
+    pub(crate) fn into_spare(self) -> Private {
+        match self {
+            Self::Values { before: Some((_, spare)), .. } | Self::Values { spare, .. } => spare,
+            Self::Scratch { scratch, .. } => scratch,
+        }
     }
 }

@@ -18,6 +18,7 @@ use crate::direct::Operands;
 use crate::engine::{Begin, Outcome, Part, Then, Work};
 use crate::{Error, Rank, Result, plan};
 use gradwire_schema::{CallSignature, Equivalence, LayoutDigest};
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A call in two parts.
@@ -32,15 +33,22 @@ pub(crate) struct Telling {
 type Second = dyn FnOnce(&[usize]) -> Result<Collective> + Send;
 
 /// What a rank has of the values, packed.
-pub(crate) enum Own {
-    Kept(Vec<u8>),
+pub(crate) enum Own<'a> {
+    Bytes(Cow<'a, [u8]>),
     /// Memory that the operation may read.
     Lent(Span),
 }
 
-impl Own {
+impl<'a> Own<'a> {
+    /// Values that are read before the operation begins.
+    pub(crate) fn of<T: Equivalence>(values: &'a [T]) -> Self {
+        Self::Bytes(packed(values))
+    }
+}
+
+impl Own<'static> {
     pub(crate) fn copy_of<T: Equivalence>(values: &[T]) -> Self {
-        Self::Kept(pack(values))
+        Self::Bytes(pack(values).into())
     }
 
     /// Values that outlast the operation.
@@ -55,17 +63,19 @@ impl Own {
     fn of_scope<T: Equivalence>(values: &[T]) -> Self {
         lend_to_scope(values).map_or_else(|| Self::copy_of(values), Self::Lent)
     }
+}
 
+impl Own<'_> {
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Kept(bytes) => bytes.len(),
+            Self::Bytes(bytes) => bytes.len(),
             Self::Lent(span) => span.len(),
         }
     }
 
     pub(super) fn write_to(&self, place: Span) {
         match self {
-            Self::Kept(bytes) => place.write(bytes),
+            Self::Bytes(bytes) => place.write(bytes),
             Self::Lent(span) => place.copy_from(*span),
         }
     }
@@ -151,7 +161,7 @@ impl Communicator {
         &self,
         begin: Begin,
         telling: Telling,
-        own: Own,
+        own: Own<'static>,
         destination: Target<[T]>,
         finish: impl FnOnce(Collective, Rank) -> R + Send + 'static,
     ) -> Start<R> {
@@ -164,7 +174,7 @@ impl Communicator {
         &self,
         begin: Begin,
         telling: Telling,
-        own: Own,
+        own: Own<'static>,
         finish: impl FnOnce(Collective, Rank, Vec<T>) -> Result<R> + Send + 'static,
     ) -> Start<R> {
         let place = move |call: &Collective, rank| Place::<T>::between(call, rank, &own, None);

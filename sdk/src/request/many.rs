@@ -5,7 +5,7 @@ use crate::Result;
 use std::sync::Arc;
 
 /// Waits for all requests, and returns what each returns, in their order.
-pub fn wait_all<M: Send + Default + 'static, R: 'static>(
+pub fn wait_all<M: Send + 'static, R: 'static>(
     requests: impl IntoIterator<Item = Request<M, R>>,
 ) -> Vec<(M, Result<R>)> {
     requests.into_iter().map(Request::wait).collect()
@@ -13,7 +13,7 @@ pub fn wait_all<M: Send + Default + 'static, R: 'static>(
 
 /// Waits until one of the requests has ended, removes it, and returns where it was and what it returns. `None` when there
 /// are none.
-pub fn wait_any<M: Send + Default + 'static, R: 'static>(
+pub fn wait_any<M: Send + 'static, R: 'static>(
     requests: &mut Vec<Request<M, R>>,
 ) -> Option<(usize, M, Result<R>)> {
     let index = wait_for_one(requests)?;
@@ -23,7 +23,7 @@ pub fn wait_any<M: Send + Default + 'static, R: 'static>(
 
 /// Waits until at least one of the requests has ended, removes all that have, and returns where they were, in their
 /// order, and what they return. Empty when there are none.
-pub fn wait_some<M: Send + Default + 'static, R: 'static>(
+pub fn wait_some<M: Send + 'static, R: 'static>(
     requests: &mut Vec<Request<M, R>>,
 ) -> Vec<(usize, M, Result<R>)> {
     let mut ended = Vec::new();
@@ -41,7 +41,7 @@ pub fn wait_some<M: Send + Default + 'static, R: 'static>(
 }
 
 /// The first request that has ended, as soon as there is one.
-fn wait_for_one<M: Send + Default + 'static, R: 'static>(requests: &[Request<M, R>]) -> Option<usize> {
+fn wait_for_one<M: Send + 'static, R: 'static>(requests: &[Request<M, R>]) -> Option<usize> {
     let first = requests.first()?;
     if let Some(index) = requests.iter().position(Request::test) {
         return Some(index);

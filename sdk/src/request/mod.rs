@@ -4,6 +4,7 @@
 //! dropping it lets the operation complete by itself. A [`Scope`] lends borrowed slices to operations and waits for all
 //! of them before it ends, so that leaking a request leaks nothing else.
 
+mod gradient_calls;
 mod many;
 mod messages;
 mod owned;
@@ -19,33 +20,41 @@ pub use persistent::Persistent;
 pub use scope::{Scope, ScopedRequest};
 
 use crate::communicator::{Conclude, Start};
-use crate::engine::Key;
+use crate::engine::{Begin, Key, Outcome, Work};
 use crate::job::Job;
 use crate::{Error, Result};
 
-/// An operation, from its start to its conclusion.
-enum Operation<R> {
+/// An operation, from its start to its conclusion; `M` is what it was started with.
+enum Operation<M, R> {
     /// It never began.
     Refused(Error),
-    UnderWay(Key, Conclude<R>),
+    UnderWay(Key, Conclusion<M, R>),
 }
 
-impl<R> Operation<R> {
+/// How an operation is concluded.
+enum Conclusion<M, R> {
+    /// It knows itself where its memory is.
+    Apart(Conclude<R>),
+    /// In what it was started with, of which it uses nothing before.
+    Within(ConcludeWithin<M, R>),
+}
+
+type ConcludeWithin<M, R> = Box<dyn FnOnce(&mut M, Result<Outcome>) -> Result<R> + Send>;
+
+impl<M, R> Operation<M, R> {
     fn start(job: &Job, start: Result<Start<R>>) -> Self {
         match start {
             Ok(Start { begin, work, conclude }) => {
-                let key = job.shared().begin(begin, work);
-                job.shared().nudge();
-                Self::UnderWay(key, conclude)
+                Self::UnderWay(start_in_engine(job, begin, work), Conclusion::Apart(conclude))
             }
             Err(error) => Self::Refused(error),
         }
     }
 
-    fn wait(self, job: &Job) -> Result<R> {
+    fn wait(self, job: &Job, memory: &mut M) -> Result<R> {
         match self {
             Self::Refused(error) => Err(error),
-            Self::UnderWay(key, conclude) => conclude(job.shared().wait(key)),
+            Self::UnderWay(key, conclusion) => conclusion.conclude(memory, job.shared().wait(key)),
         }
     }
 
@@ -56,4 +65,19 @@ impl<R> Operation<R> {
             Self::UnderWay(key, _) => Some(*key),
         }
     }
+}
+
+impl<M, R> Conclusion<M, R> {
+    fn conclude(self, memory: &mut M, outcome: Result<Outcome>) -> Result<R> {
+        match self {
+            Self::Apart(conclude) => conclude(outcome),
+            Self::Within(conclude) => conclude(memory, outcome),
+        }
+    }
+}
+
+fn start_in_engine(job: &Job, begin: Begin, work: Work) -> Key {
+    let key = job.shared().begin(begin, work);
+    job.shared().nudge();
+    key
 }

@@ -2,7 +2,7 @@
 
 use super::Request;
 use crate::buffer::Buffer;
-use crate::communicator::{Collective, Communicator};
+use crate::communicator::{Collective, Communicator, Own};
 use crate::{Element, Rank, Reduction, Result};
 
 /// The forms of collectives that take their memory along. All ranks start a call at the same place among their calls;
@@ -152,7 +152,7 @@ impl Communicator {
         source: Buffer<T>,
         mut destination: Buffer<T>,
     ) -> Request<(Buffer<T>, Buffer<T>)> {
-        let start = call.and_then(|call| self.start_into(call, &source, destination.target()));
+        let start = call.and_then(|call| self.start_into(call, &Own::of(&source), destination.target()));
         Request::new(self, (source, destination), start)
     }
 }

@@ -1,13 +1,18 @@
 //! Collectives that are set up once and carried out again and again.
 
-use super::Operation;
+mod repeat;
+
+use super::start_in_engine;
 use crate::buffer::Buffer;
-use crate::communicator::{Collective, Communicator, Start};
+use crate::communicator::{Collective, Communicator, Way};
+use crate::engine::Key;
 use crate::{Element, Error, Rank, Reduction, Result};
+use gradwire_schema::Gradient;
+use repeat::{Apart, Nothing, Repeat, Struct, Whole};
 use std::fmt;
 
-/// A collective that was set up once, with its memory `M`: a [`Buffer`] that it works in, or a source and a destination.
-/// Every iteration fills the memory, carries the call out, and reads the result.
+/// A collective that was set up once, with its memory `M`: a [`Buffer`] that it works in, a source and a destination, a
+/// struct of tensors, or nothing. Every iteration fills the memory, carries the call out, and reads the result.
 ///
 /// [`run`](Self::run) waits, as the blocking call does; [`start`](Self::start) and [`wait`](Self::wait) leave time for
 /// something else between them, during which the memory is out of reach. Ranks may mix them with each other and with the
@@ -25,16 +30,19 @@ use std::fmt;
 /// # })?.into_iter().collect::<gradwire::Result<()>>()?;
 /// # Ok::<(), gradwire::Error>(())
 /// ```
-pub struct Persistent<'c, M: Send + Default + 'static> {
+pub struct Persistent<'c, M: Send + 'static> {
     communicator: &'c Communicator,
-    call: Collective,
-    memory: M,
-    run: fn(&Communicator, &Collective, &mut M) -> Result<()>,
-    start: fn(&Communicator, &Collective, &mut M) -> Result<Start>,
-    under_way: Option<Operation<()>>,
+    /// There until it is dropped.
+    held: Option<Held<M>>,
+    under_way: Option<Key>,
 }
 
-impl<M: Send + Default + 'static> Persistent<'_, M> {
+struct Held<M> {
+    memory: M,
+    call: Box<dyn Repeat<M>>,
+}
+
+impl<M: Send + 'static> Persistent<'_, M> {
     /// The memory, between one call and the next.
     ///
     /// # Errors
@@ -42,7 +50,7 @@ impl<M: Send + Default + 'static> Persistent<'_, M> {
     /// [`Misuse`](Error::Misuse) while a call is under way.
     pub fn memory(&self) -> Result<&M> {
         self.check_idle()?;
-        Ok(&self.memory)
+        self.held.as_ref().map(|held| &held.memory).ok_or_else(gone)
     }
 
     /// The memory, to be filled for the next call.
@@ -52,7 +60,7 @@ impl<M: Send + Default + 'static> Persistent<'_, M> {
     /// [`Misuse`](Error::Misuse) while a call is under way.
     pub fn memory_mut(&mut self) -> Result<&mut M> {
         self.check_idle()?;
-        Ok(&mut self.memory)
+        self.held.as_mut().map(|held| &mut held.memory).ok_or_else(gone)
     }
 
     /// Makes the call, and waits for it.
@@ -63,7 +71,12 @@ impl<M: Send + Default + 'static> Persistent<'_, M> {
     /// length; and those of the blocking call.
     pub fn run(&mut self) -> Result<()> {
         self.check_idle()?;
-        (self.run)(self.communicator, &self.call, &mut self.memory)
+        let Held { memory, call } = self.held.as_mut().ok_or_else(gone)?;
+        if let Some(result) = call.run(self.communicator, memory) {
+            return result;
+        }
+        self.start()?;
+        self.wait()
     }
 
     /// Starts the call.
@@ -73,8 +86,9 @@ impl<M: Send + Default + 'static> Persistent<'_, M> {
     /// [`Misuse`](Error::Misuse) as for [`run`](Self::run).
     pub fn start(&mut self) -> Result<()> {
         self.check_idle()?;
-        let start = (self.start)(self.communicator, &self.call, &mut self.memory)?;
-        self.under_way = Some(Operation::start(self.communicator.job(), Ok(start)));
+        let Held { memory, call } = self.held.as_mut().ok_or_else(gone)?;
+        let (begin, work) = call.start(self.communicator, memory)?;
+        self.under_way = Some(start_in_engine(self.communicator.job(), begin, work));
         Ok(())
     }
 
@@ -84,15 +98,17 @@ impl<M: Send + Default + 'static> Persistent<'_, M> {
     ///
     /// Those of the blocking call.
     pub fn wait(&mut self) -> Result<()> {
-        let job = self.communicator.job();
-        self.under_way.take().map_or(Ok(()), |operation| operation.wait(job))
+        let Some(key) = self.under_way else { return Ok(()) };
+        let outcome = self.communicator.job().shared().wait(key);
+        self.under_way = None;
+        let Held { memory, call } = self.held.as_mut().ok_or_else(gone)?;
+        call.conclude(memory, outcome)
     }
 
     /// Whether the call that was started last has ended: the next [`wait`](Self::wait) returns at once.
     #[must_use]
     pub fn test(&self) -> bool {
-        let key = self.under_way.as_ref().and_then(Operation::key);
-        key.is_none_or(|key| self.communicator.job().shared().test(key))
+        self.under_way.is_none_or(|key| self.communicator.job().shared().test(key))
     }
 
     fn check_idle(&self) -> Result<()> {
@@ -103,38 +119,47 @@ impl<M: Send + Default + 'static> Persistent<'_, M> {
     }
 }
 
-impl<M: Send + Default + 'static> Drop for Persistent<'_, M> {
-    /// A call that is under way completes for the others; its memory is freed after it.
+fn gone() -> Error {
+    Error::Bug("a persistent call without its memory".into())
+}
+
+impl<M: Send + 'static> Drop for Persistent<'_, M> {
+    /// A call that is under way completes for the others; the memory that it uses is freed after it.
     fn drop(&mut self) {
-        if let Some(Operation::UnderWay(key, conclude)) = self.under_way.take() {
-            let memory = std::mem::take(&mut self.memory);
-            self.communicator.job().shared().detach(key, Box::new((memory, conclude)));
+        if let (Some(key), Some(Held { memory, call })) = (self.under_way, self.held.take()) {
+            let memory = Some(memory).filter(|_| call.uses_memory());
+            self.communicator.job().shared().detach(key, Box::new((memory, call)));
         }
     }
 }
 
-impl<M: Send + Default + 'static> fmt::Debug for Persistent<'_, M> {
+impl<M: Send + 'static> fmt::Debug for Persistent<'_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { call, under_way, .. } = self;
         f.debug_struct("Persistent")
-            .field("call", &call.signature.collective)
-            .field("under_way", &under_way.is_some())
+            .field("call", &self.held.as_ref().map(|held| held.call.name()))
+            .field("under_way", &self.under_way.is_some())
             .finish_non_exhaustive()
     }
 }
 
-/// Calls set up for many iterations. Setting up is no call: nothing is sent.
+/// A call on one buffer, and on a source and a destination.
+type InPlace<'c, T> = Persistent<'c, Buffer<T>>;
+type Between<'c, T> = Persistent<'c, (Buffer<T>, Buffer<T>)>;
+
+/// Calls set up for many iterations. Setting up is no call: nothing is sent. Lengths that do not fit are told by the calls;
+/// buffers that are not used on a rank should be empty there.
 impl Communicator {
+    /// Sets up a [`barrier`](Self::barrier).
+    pub fn barrier_init(&self) -> Persistent<'_, ()> {
+        self.repeated((), Nothing(self.barrier_call()))
+    }
+
     /// Sets up a [`broadcast`](Self::broadcast).
     ///
     /// # Errors
     ///
     /// [`Misuse`](Error::Misuse) when there is no such rank.
-    pub fn broadcast_init<T: Element>(
-        &self,
-        buffer: Buffer<T>,
-        root: Rank,
-    ) -> Result<Persistent<'_, Buffer<T>>> {
+    pub fn broadcast_init<T: Element>(&self, buffer: Buffer<T>, root: Rank) -> Result<InPlace<'_, T>> {
         Ok(self.in_place(self.broadcast_call::<T>(buffer.len(), root)?, buffer))
     }
 
@@ -147,7 +172,7 @@ impl Communicator {
         &self,
         buffer: Buffer<T>,
         reduction: R,
-    ) -> Result<Persistent<'_, Buffer<T>>> {
+    ) -> Result<InPlace<'_, T>> {
         Ok(self.in_place(self.all_reduce_call(buffer.len(), &reduction)?, buffer))
     }
 
@@ -161,8 +186,91 @@ impl Communicator {
         buffer: Buffer<T>,
         root: Rank,
         reduction: R,
-    ) -> Result<Persistent<'_, Buffer<T>>> {
+    ) -> Result<InPlace<'_, T>> {
         Ok(self.in_place(self.reduce_call(buffer.len(), root, &reduction)?, buffer))
+    }
+
+    /// Sets up a [`scan`](Self::scan).
+    ///
+    /// # Errors
+    ///
+    /// As [`all_reduce_init`](Self::all_reduce_init).
+    pub fn scan_init<T: Element, R: Reduction<T>>(
+        &self,
+        buffer: Buffer<T>,
+        reduction: R,
+    ) -> Result<InPlace<'_, T>> {
+        Ok(self.in_place(self.scan_call(buffer.len(), &reduction)?, buffer))
+    }
+
+    /// Sets up an [`exclusive_scan`](Self::exclusive_scan).
+    ///
+    /// # Errors
+    ///
+    /// As [`all_reduce_init`](Self::all_reduce_init).
+    pub fn exclusive_scan_init<T: Element, R: Reduction<T>>(
+        &self,
+        buffer: Buffer<T>,
+        reduction: R,
+    ) -> Result<InPlace<'_, T>> {
+        Ok(self.in_place(self.exclusive_scan_call(buffer.len(), &reduction)?, buffer))
+    }
+
+    /// Sets up a [`gather_into`](Self::gather_into).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](Error::Misuse) when there is no such rank.
+    pub fn gather_init<T: Element>(
+        &self,
+        source: Buffer<T>,
+        destination: Buffer<T>,
+        root: Rank,
+    ) -> Result<Between<'_, T>> {
+        Ok(self.between(self.gather_call::<T>(source.len(), root)?, source, destination))
+    }
+
+    /// Sets up a [`scatter_into`](Self::scatter_into).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](Error::Misuse) when there is no such rank.
+    pub fn scatter_init<T: Element>(
+        &self,
+        source: Buffer<T>,
+        destination: Buffer<T>,
+        root: Rank,
+    ) -> Result<Between<'_, T>> {
+        Ok(self.between(self.scatter_call::<T>(destination.len(), root)?, source, destination))
+    }
+
+    /// Sets up an [`all_gather_varying_into`](Self::all_gather_varying_into).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](Error::Misuse) when the counts are not one for each rank.
+    pub fn all_gather_varying_init<T: Element>(
+        &self,
+        source: Buffer<T>,
+        destination: Buffer<T>,
+        counts: &[usize],
+    ) -> Result<Between<'_, T>> {
+        Ok(self.between(self.all_gather_varying_call::<T>(counts)?, source, destination))
+    }
+
+    /// Sets up a [`reduce_scatter_varying_into`](Self::reduce_scatter_varying_into).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](Error::Misuse) when the counts are not one for each rank.
+    pub fn reduce_scatter_varying_init<T: Element, R: Reduction<T>>(
+        &self,
+        source: Buffer<T>,
+        destination: Buffer<T>,
+        counts: &[usize],
+        reduction: R,
+    ) -> Result<Between<'_, T>> {
+        Ok(self.between(self.reduce_scatter_varying_call(counts, &reduction)?, source, destination))
     }
 
     /// Sets up an [`all_gather_into`](Self::all_gather_into).
@@ -175,7 +283,7 @@ impl Communicator {
         &self,
         source: Buffer<T>,
         destination: Buffer<T>,
-    ) -> Result<Persistent<'_, (Buffer<T>, Buffer<T>)>> {
+    ) -> Result<Between<'_, T>> {
         Ok(self.between(self.all_gather_call::<T>(source.len())?, source, destination))
     }
 
@@ -189,7 +297,7 @@ impl Communicator {
         source: Buffer<T>,
         destination: Buffer<T>,
         reduction: R,
-    ) -> Result<Persistent<'_, (Buffer<T>, Buffer<T>)>> {
+    ) -> Result<Between<'_, T>> {
         Ok(self.between(self.reduce_scatter_call(destination.len(), &reduction)?, source, destination))
     }
 
@@ -203,26 +311,40 @@ impl Communicator {
         &self,
         source: Buffer<T>,
         destination: Buffer<T>,
-    ) -> Result<Persistent<'_, (Buffer<T>, Buffer<T>)>> {
+    ) -> Result<Between<'_, T>> {
         let call = self.all_to_all_call::<T>(self.share_of(source.len())?)?;
         Ok(self.between(call, source, destination))
     }
 
-    fn in_place<T: Element>(&self, call: Collective, memory: Buffer<T>) -> Persistent<'_, Buffer<T>> {
-        Persistent {
-            communicator: self,
-            call,
-            memory,
-            run: |communicator, call, buffer| {
-                call.check_whole(buffer.len())?;
-                communicator.call(call, buffer)
-            },
-            start: |communicator, call, buffer| {
-                call.check_whole(buffer.len())?;
-                Ok(communicator.start_in_place(call.clone(), buffer.target()))
-            },
-            under_way: None,
-        }
+    /// Sets up an [`all_reduce_gradient`](Self::all_reduce_gradient) of a struct, whose tensors may have other lengths at
+    /// every call. Both `run` and `start` meet [`start_all_reduce_gradient`](Self::start_all_reduce_gradient), not the
+    /// blocking form.
+    pub fn all_reduce_gradient_init<G: Gradient + Send + 'static>(&self, gradient: G) -> Persistent<'_, G> {
+        self.repeated(gradient, Struct::new(Way::AllReduce))
+    }
+
+    /// Sets up a [`reduce_gradient`](Self::reduce_gradient), as [`all_reduce_gradient_init`](Self::all_reduce_gradient_init)
+    /// does. That there is no such rank is told by the calls.
+    pub fn reduce_gradient_init<G: Gradient + Send + 'static>(
+        &self,
+        gradient: G,
+        root: Rank,
+    ) -> Persistent<'_, G> {
+        self.repeated(gradient, Struct::new(Way::Reduce(root)))
+    }
+
+    /// Sets up a [`broadcast_gradient`](Self::broadcast_gradient), as
+    /// [`all_reduce_gradient_init`](Self::all_reduce_gradient_init) does. That there is no such rank is told by the calls.
+    pub fn broadcast_gradient_init<G: Gradient + Send + 'static>(
+        &self,
+        gradient: G,
+        root: Rank,
+    ) -> Persistent<'_, G> {
+        self.repeated(gradient, Struct::new(Way::Broadcast(root)))
+    }
+
+    fn in_place<T: Element>(&self, call: Collective, memory: Buffer<T>) -> InPlace<'_, T> {
+        self.repeated(memory, Whole::new(call))
     }
 
     fn between<T: Element>(
@@ -230,18 +352,11 @@ impl Communicator {
         call: Collective,
         source: Buffer<T>,
         destination: Buffer<T>,
-    ) -> Persistent<'_, (Buffer<T>, Buffer<T>)> {
-        Persistent {
-            communicator: self,
-            call,
-            memory: (source, destination),
-            run: |communicator, call, (source, destination)| {
-                communicator.call_into(call, source, destination)
-            },
-            start: |communicator, call, (source, destination)| {
-                communicator.start_into(call.clone(), source, destination.target())
-            },
-            under_way: None,
-        }
+    ) -> Between<'_, T> {
+        self.repeated((source, destination), Apart::new(call))
+    }
+
+    fn repeated<M: Send + 'static>(&self, memory: M, call: impl Repeat<M> + 'static) -> Persistent<'_, M> {
+        Persistent { communicator: self, held: Some(Held { memory, call: Box::new(call) }), under_way: None }
     }
 }

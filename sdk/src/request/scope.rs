@@ -33,8 +33,9 @@ impl Communicator {
         // Also when `program` panics: the drop of the guard waits.
         let guard = Guard(&scope);
         let result = program(&scope);
+        let ended = scope.wait_all();
         std::mem::forget(guard);
-        scope.wait_all().map(|()| result)
+        ended.map(|()| result)
     }
 }
 
@@ -80,11 +81,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         give_back: impl FnOnce() -> M + 'scope,
         start: Result<Start<R>>,
     ) -> ScopedRequest<'scope, M, R> {
-        let operation = Operation::start(self.communicator.job(), start);
+        self.keep((), give_back, Operation::start(self.communicator.job(), start))
+    }
+
+    /// Keeps an operation until somebody waits for it; it is concluded in `memory`.
+    pub(super) fn keep<N: 'static, M, R: 'static>(
+        &'scope self,
+        mut memory: N,
+        give_back: impl FnOnce() -> M + 'scope,
+        operation: Operation<N, R>,
+    ) -> ScopedRequest<'scope, M, R> {
         let key = operation.key();
         let result = Rc::new(Cell::new(None));
         let place = result.clone();
-        let conclude = move |job: &Job| operation.wait(job).map(|value| place.set(Some(value)));
+        let conclude = move |job: &Job| operation.wait(job, &mut memory).map(|value| place.set(Some(value)));
         let number = self.started.replace(self.started.get() + 1);
         self.open.borrow_mut().insert(number, Box::new(conclude));
         ScopedRequest {
@@ -99,10 +109,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Waits for all operations that were not waited for; the first error.
     fn wait_all(&self) -> Result<()> {
-        let open = std::mem::take(&mut *self.open.borrow_mut());
-        let job = self.communicator.job();
-        let results: Vec<Result<()>> = open.into_values().map(|conclude| conclude(job)).collect();
-        results.into_iter().collect()
+        let mut all = Ok(());
+        // Taken out one by one: should one panic when it is concluded the others are still there to be waited for.
+        let next = || self.open.borrow_mut().pop_first();
+        while let Some((_, conclude)) = next() {
+            all = all.and(conclude(self.communicator.job()));
+        }
+        all
     }
 }
 

@@ -1,7 +1,7 @@
 //! The forms of collectives on borrowed slices.
 
 use super::{Scope, ScopedRequest};
-use crate::communicator::{Collective, Communicator};
+use crate::communicator::{Collective, Communicator, Own};
 use crate::{Equivalence, Rank, Reduction, Result};
 
 /// The calls of the [`Communicator`] that have these names. All ranks start a call at the same place among their calls;
@@ -228,7 +228,7 @@ impl<'scope> Scope<'scope, '_> {
         destination: &'scope mut [T],
     ) -> ScopedRequest<'scope, &'scope mut [T]> {
         self.lend(destination, |communicator, destination| {
-            communicator.start_into(call?, source, destination)
+            communicator.start_into(call?, &Own::of(source), destination)
         })
     }
 }

@@ -307,6 +307,6 @@ impl Communicator {
     ) -> Result<Start<Sparse<T>>> {
         let (call, own) = self.telling_sparse(length, indices, values, &reduction)?;
         let finish = move |call: Collective, _, all: Vec<u8>| fold_sparse(&call, length, &all, &reduction);
-        Ok(self.start_telling(self.begin(call.signature()), call, Own::Kept(own), finish))
+        Ok(self.start_telling(self.begin(call.signature()), call, Own::Bytes(own.into()), finish))
     }
 }

@@ -1,5 +1,7 @@
 //! Non-blocking operations: owned buffers as futures, borrowed slices in scopes.
 
+mod persistent;
+mod structs;
 mod telling;
 
 use gradwire::{Average, Buffer, Communicator, Error, Sum, wait_all, wait_any, wait_some};

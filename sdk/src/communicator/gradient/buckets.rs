@@ -41,8 +41,8 @@ pub(super) struct Gather<'a> {
     pub(super) communicator: &'a Communicator,
     pub(super) way: Way,
     pub(super) base: CallSignature,
-    /// Collectives called so far.
-    pub(super) calls: u64,
+    /// Long tensors are reduced where they are; how many have been so far.
+    pub(super) in_place: Option<u64>,
     pub(super) buckets: Vec<Bucket>,
     pub(super) spare: Vec<Vec<u8>>,
 }
@@ -63,11 +63,12 @@ impl FieldVisitor for Gather<'_> {
         R: Reduction<W>,
     {
         let operation = Operation::new::<W, R>(reduction);
-        if in_place(self.way, tensor, size_of_val(values))
+        if let Some(calls) = &mut self.in_place
+            && in_place(self.way, tensor, size_of_val(values))
             && let Some(bytes) = <T as Equivalence>::as_bytes_mut(values)
         {
-            self.calls += 1;
-            let signature = CallSignature { bucket: self.calls, ..self.base };
+            *calls += 1;
+            let signature = CallSignature { bucket: *calls, ..self.base };
             let run = |bytes: &mut [u8]| {
                 self.communicator.run(bytes, size_of::<T>(), signature, self.way, Some(&operation))
             };
@@ -97,6 +98,8 @@ impl FieldVisitor for Gather<'_> {
 /// Second visit: gives the gathered tensors their results.
 pub(super) struct Scatter<'a> {
     pub(super) way: Way,
+    /// Long tensors have been reduced where they are.
+    pub(super) in_place: bool,
     pub(super) buckets: &'a mut Vec<Bucket>,
 }
 
@@ -115,7 +118,7 @@ impl FieldVisitor for Scatter<'_> {
         W: Element,
         R: Reduction<W>,
     {
-        if in_place(self.way, tensor, size_of_val(values)) {
+        if self.in_place && in_place(self.way, tensor, size_of_val(values)) {
             return Ok(());
         }
         let key = key(self.way, tensor);
