@@ -18,5 +18,6 @@ macro_rules! over {
 mod agreement;
 mod bits;
 mod ending;
+mod giving_up;
 mod numbers;
 mod waiting;
