@@ -1,6 +1,6 @@
 //! Calls that go on while the program computes: the gradients of one layer travel while those of the next are computed.
 
-use gradwire::{Average, Buffer, Communicator, Sum, wait_any};
+use gradwire::{Average, Buffer, Communicator, Gradient, Sum, wait_any};
 
 /// Elements of each layer, the last first: that is the order in which backward propagation comes to them.
 const LAYERS: [usize; 3] = [10, 50_000, 200_000];
@@ -8,10 +8,12 @@ const LAYERS: [usize; 3] = [10, 50_000, 200_000];
 fn main() -> gradwire::Result<()> {
     let comm = gradwire::init()?;
     overlap(&comm)?;
+    collect_names(&comm)?;
     hand_over(&comm)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("threads");
     runtime.block_on(await_them(&comm))?;
     iterate(&comm)?;
+    hand_over_a_struct(&comm)?;
     group(&comm)?;
     println!("rank {} of {}: all as it should be", comm.rank(), comm.size());
     Ok(())
@@ -43,6 +45,21 @@ fn overlap(comm: &Communicator) -> gradwire::Result<()> {
     Ok(())
 }
 // ANCHOR_END: scope
+
+// ANCHOR: varying
+fn collect_names(comm: &Communicator) -> gradwire::Result<()> {
+    let name = "rank ".repeat(comm.rank() + 1);
+    comm.scope(|scope| {
+        let names = scope.gather_varying(name.as_bytes(), 0);
+        // Nobody but this rank knows yet how long its name is, and it can do something else already.
+        let ((), names) = names.wait();
+        if let Some(names) = names? {
+            assert_eq!(names.of(comm.size() - 1).len(), 5 * comm.size());
+        }
+        Ok(())
+    })?
+}
+// ANCHOR_END: varying
 
 // ANCHOR: owned
 fn hand_over(comm: &Communicator) -> gradwire::Result<()> {
@@ -95,6 +112,28 @@ fn iterate(comm: &Communicator) -> gradwire::Result<()> {
     Ok(())
 }
 // ANCHOR_END: persistent
+
+// ANCHOR: structs
+#[derive(Gradient)]
+#[gradient(reduce = Average)]
+struct Step {
+    weights: Vec<f32>,
+    bias: [f32; 64],
+    #[gradient(reduce = Sum)]
+    samples: u64,
+}
+
+fn hand_over_a_struct(comm: &Communicator) -> gradwire::Result<()> {
+    let step = Step { weights: vec![comm.rank() as f32; LAYERS[1]], bias: [1.0; 64], samples: 32 };
+    let request = comm.start_all_reduce_gradient(step);
+    // The next batch is read meanwhile.
+    let (step, result) = request.wait();
+    result?;
+    assert!(step.weights.iter().all(|weight| *weight == mean(comm, 0)));
+    assert_eq!((step.bias[0], step.samples), (1.0, 32 * comm.size() as u64));
+    Ok(())
+}
+// ANCHOR_END: structs
 
 // ANCHOR: grouped
 fn group(comm: &Communicator) -> gradwire::Result<()> {
