@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Where a signature's bucket carries the determinism: buckets are numbered from 1, and never come so far.
 const DETERMINISM_SHIFT: u32 = 56;
 
+/// Bytes from which a tensor among others is reduced where it lies; shorter ones of a kind travel together.
+pub(super) const IN_PLACE: usize = 64 << 10;
+
 /// A reduction in the terms of plans and executors.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
@@ -260,20 +263,31 @@ impl Communicator {
 
     /// What the engine has to do for a collective. Small data travel with the signatures.
     pub(crate) fn work(&self, collective: &Collective, working: Span) -> Work {
-        let shape = &collective.shape;
-        let contributed = collective.input(shape.root).len();
-        if self.size() > 1 && shape.blocks.is_none() && contributed <= small_limit(self.size()) {
-            let contribution = match shape.collective {
-                plan::Collective::Broadcast | plan::Collective::Scatter => {
-                    Contribution::Only(shape.root, contributed)
-                }
-                _ => Contribution::Each(contributed),
-            };
+        if let Some(contribution) = self.small_contribution(&collective.shape) {
             let mut own = Vec::new();
             working.part(collective.input(self.rank)).inspect(|part| part.append_to(&mut own));
             return Work::Exchange { own, contribution };
         }
         Work::Planned(collective.job(self.job.selector(), self.rank, working))
+    }
+}
+
+impl Communicator {
+    /// What the ranks contribute to a collective, if it is small.
+    fn small_contribution(&self, shape: &Shape) -> Option<Contribution> {
+        let bytes = |rank| shape.byte_range(&shape.input(rank)).len();
+        let (contribution, most) = match (shape.collective, &shape.blocks) {
+            (plan::Collective::AllGather | plan::Collective::Gather, Some(blocks)) => {
+                (Contribution::Blocks(blocks.clone(), shape.element_size), shape.longest_block())
+            }
+            // Its input may be another length on every rank.
+            (plan::Collective::AllToAll, Some(_)) => return None,
+            (plan::Collective::Broadcast | plan::Collective::Scatter, _) => {
+                (Contribution::Only(shape.root, bytes(shape.root)), bytes(shape.root))
+            }
+            _ => (Contribution::Each(bytes(shape.root)), bytes(shape.root)),
+        };
+        Some(contribution).filter(|_| self.size() > 1 && most <= small_limit(self.size()))
     }
 }
 

@@ -1,14 +1,12 @@
 //! Many small all_reduces as one: what a model of many tensors needs where no derived struct holds them.
 
 use super::Communicator;
-use super::call::Collective;
+use super::call::{Collective, IN_PLACE};
 use super::memory::{packed, unpack};
 use crate::{Equivalence, Reduction, Result};
 use gradwire_schema::{LayoutDigest, OperationId};
+use std::collections::VecDeque;
 use std::fmt;
-
-/// Bytes from which a tensor is reduced where it lies.
-const IN_PLACE: usize = 64 << 10;
 
 impl Communicator {
     /// Makes the all_reduces that `program` asks for, together: small tensors of one type that are reduced by one operation
@@ -34,44 +32,44 @@ impl Communicator {
     /// get [`Mismatch`](crate::Error::Mismatch), and no tensor was touched.
     pub fn grouped<'a>(&self, program: impl FnOnce(&mut Grouped<'_, 'a>) -> Result<()>) -> Result<()> {
         let mut grouped =
-            Grouped { communicator: self, digest: LayoutDigest::new(GROUPED), tensors: Vec::new() };
+            Grouped { communicator: self, digest: LayoutDigest::new(GROUPED), tensors: VecDeque::new() };
         program(&mut grouped)?;
         let Grouped { mut tensors, digest, .. } = grouped;
         // Every part of the group carries what all of it is: they differ at the first, or nowhere.
         let layout = digest.finish();
         let mut number = 0;
-        let mut carry_out = |call: &Collective, bytes: &mut [u8]| {
+        let mut carry_out = |call: Collective, bytes: &mut [u8]| {
             number += 1;
-            let mut part = call.clone();
-            part.shape.count = bytes.len() / part.shape.element_size;
+            let count = bytes.len() / call.shape.element_size;
+            let mut part = call.with_count(count)?;
             (part.signature.bucket, part.signature.layout) = (number, layout);
-            part.signature.count = part.shape.count as u64;
             self.collect(&part, bytes)
         };
         if tensors.is_empty() {
-            return carry_out(&self.all_reduce_call::<u8, _>(0, &crate::Sum)?, &mut []);
+            return carry_out(self.all_reduce_call::<u8, _>(0, &crate::Sum)?, &mut []);
         }
         let mut bytes = Vec::new();
-        while let Some(first) = tensors.first_mut() {
+        while let Some(mut first) = tensors.pop_front() {
             if let Some(own) = first.values.bytes().filter(|own| own.len() >= IN_PLACE) {
-                carry_out(&first.call, own)?;
-                tensors.remove(0);
+                carry_out(first.call, own)?;
                 continue;
             }
-            let kind = first.kind;
-            let together = |tensor: &mut Tensor<'_>| tensor.kind == kind && tensor.len < IN_PLACE;
-            let mut bucket: Vec<Tensor<'_>> = tensors.extract_if(.., |tensor| together(tensor)).collect();
-            if bucket.is_empty() {
-                // Long, and its memory is not what travels.
-                bucket.push(tensors.remove(0));
+            let (call, kind) = (first.call, first.kind);
+            let mut bucket = vec![(first.len, first.values)];
+            if bucket[0].0 < IN_PLACE {
+                // And all that can travel with it.
+                let (together, others) =
+                    tensors.into_iter().partition(|tensor| tensor.kind == kind && tensor.len < IN_PLACE);
+                tensors = others;
+                bucket.extend(VecDeque::into_iter(together).map(|tensor| (tensor.len, tensor.values)));
             }
             bytes.clear();
-            bucket.iter().for_each(|tensor| tensor.values.append_to(&mut bytes));
-            carry_out(&bucket[0].call, &mut bytes)?;
+            bucket.iter().for_each(|(_, values)| values.append_to(&mut bytes));
+            carry_out(call, &mut bytes)?;
             let mut rest = &bytes[..];
-            for tensor in &mut bucket {
-                let (own, others) = rest.split_at(tensor.len);
-                tensor.values.take_from(own)?;
+            for (len, values) in &mut bucket {
+                let (own, others) = rest.split_at(*len);
+                values.take_from(own)?;
                 rest = others;
             }
         }
@@ -86,7 +84,7 @@ const GROUPED: u64 = gradwire_schema::layout::fingerprint_of_name("grouped");
 pub struct Grouped<'c, 'a> {
     communicator: &'c Communicator,
     digest: LayoutDigest,
-    tensors: Vec<Tensor<'a>>,
+    tensors: VecDeque<Tensor<'a>>,
 }
 
 impl<'a> Grouped<'_, 'a> {
@@ -105,7 +103,7 @@ impl<'a> Grouped<'_, 'a> {
         let kind = (T::FINGERPRINT, reduction.properties().id);
         self.digest = self.digest.length(kind.0).length(kind.1.0).length(values.len() as u64);
         let len = values.len() * T::PACKED_SIZE;
-        self.tensors.push(Tensor { kind, call, len, values: Box::new(values) });
+        self.tensors.push_back(Tensor { kind, call, len, values: Box::new(values) });
         Ok(())
     }
 }

@@ -8,32 +8,36 @@
 
 use super::transfer::Breach;
 use crate::pattern::{dissemination, ring};
+use crate::plan::Blocks;
 use gradwire_schema::{CallSignature, FrameHeader, FrameKind, MismatchTable};
 use std::ops::Range;
 
 /// Bytes that each rank contributes to a small collective.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Contribution {
     /// Every rank as many.
     Each(usize),
     /// Only one rank.
     Only(usize, usize),
+    /// Every rank its block, of elements that have so many bytes.
+    Blocks(Blocks, usize),
 }
 
 impl Contribution {
     /// None at all.
     pub(crate) const NOTHING: Self = Self::Each(0);
 
-    pub(crate) fn of(self, rank: usize) -> usize {
+    pub(crate) fn of(&self, rank: usize) -> usize {
         match self {
-            Self::Each(len) => len,
+            Self::Each(len) => *len,
             Self::Only(root, len) => {
-                if rank == root {
-                    len
+                if rank == *root {
+                    *len
                 } else {
                     0
                 }
             }
+            Self::Blocks(blocks, size) => blocks.range(0, rank).len() * size,
         }
     }
 }
@@ -204,10 +208,13 @@ impl Agreement {
 
     /// Bytes of the contributions of ranks given by their distance.
     fn bytes_of(&self, distances: Range<usize>) -> usize {
-        match self.contribution {
+        match &self.contribution {
             Contribution::Each(len) => distances.len() * len,
             Contribution::Only(root, len) => {
-                if distances.contains(&((root + self.size - self.rank) % self.size)) { len } else { 0 }
+                if distances.contains(&((root + self.size - self.rank) % self.size)) { *len } else { 0 }
+            }
+            of_each @ Contribution::Blocks(..) => {
+                distances.map(|distance| of_each.of(ring::forward(self.size, self.rank, distance))).sum()
             }
         }
     }

@@ -2,15 +2,12 @@
 
 use super::Way;
 use crate::communicator::Communicator;
-use crate::communicator::call::{Operation, misuse};
+use crate::communicator::call::{IN_PLACE, Operation, misuse};
 use crate::{Error, Result};
 use gradwire_schema::layout::{Field, Tensor};
 use gradwire_schema::{
     CallSignature, ConvertTo, Datatype, Element, Equivalence, FieldVisitor, OperationId, Reduction,
 };
-
-/// Bytes from which a tensor is reduced in place.
-const IN_PLACE: usize = 64 << 10;
 
 /// Small tensors that are reduced together.
 #[derive(Debug)]
