@@ -44,12 +44,12 @@ impl Kernel {
 
     /// The kernel of `Average`.
     pub(crate) fn of_average<T: Float>() -> Self {
-        Self::new::<T, Sum>(fold_average::<T>)
+        Self::new::<T, Sum>(fold_mean::<T, Sum, Mean>)
     }
 
     /// The kernel of `WideAverage`.
     pub(crate) fn of_wide_average<T: Float>() -> Self {
-        Self::new::<T, WideSum>(fold_wide_average::<T>)
+        Self::new::<T, WideSum>(fold_mean::<T, WideSum, WideMean>)
     }
 
     /// The kernel of `PreMultipliedSum`.
@@ -118,10 +118,12 @@ unsafe fn fold_rule<T: Plain, R: Rule<T> + Default>(
     unsafe { fold(R::default(), sources, destinations, count) }
 }
 
+/// A sum that is divided at the end, where there is one.
+///
 /// # Safety
 ///
 /// As [`Kernel::fold`].
-unsafe fn fold_average<T: Float>(
+unsafe fn fold_mean<T: Plain, P: Rule<T> + Default, M: Rule<T> + From<NonZeroU64>>(
     _kernel: &Kernel,
     sources: &[*const u8],
     destinations: &[*mut u8],
@@ -129,34 +131,10 @@ unsafe fn fold_average<T: Float>(
     contributions: Option<NonZeroU64>,
 ) {
     match contributions {
-        Some(contributions) => {
-            let rule = Mean { contributions: contributions.get() };
-            // SAFETY: the caller keeps the contract of `Kernel::fold`, which is that of `fold`.
-            unsafe { fold::<T, _>(rule, sources, destinations, count) }
-        }
+        // SAFETY: the caller keeps the contract of `Kernel::fold`, which is that of `fold`.
+        Some(contributions) => unsafe { fold(M::from(contributions), sources, destinations, count) },
         // SAFETY: as above.
-        None => unsafe { fold::<T, _>(Sum, sources, destinations, count) },
-    }
-}
-
-/// # Safety
-///
-/// As [`Kernel::fold`].
-unsafe fn fold_wide_average<T: Float>(
-    _kernel: &Kernel,
-    sources: &[*const u8],
-    destinations: &[*mut u8],
-    count: usize,
-    contributions: Option<NonZeroU64>,
-) {
-    match contributions {
-        Some(contributions) => {
-            let rule = WideMean { contributions: contributions.get() };
-            // SAFETY: the caller keeps the contract of `Kernel::fold`, which is that of `fold`.
-            unsafe { fold::<T, _>(rule, sources, destinations, count) }
-        }
-        // SAFETY: as above.
-        None => unsafe { fold::<T, _>(WideSum, sources, destinations, count) },
+        None => unsafe { fold(P::default(), sources, destinations, count) },
     }
 }
 

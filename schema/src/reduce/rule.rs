@@ -11,6 +11,7 @@ use crate::operation::{
 };
 use crate::{Element, Float, Integer};
 use std::convert::identity;
+use std::num::NonZeroU64;
 use std::ops::{BitAnd, BitOr, BitXor};
 
 /// The element-wise definition of an operation, from which its slice functions and its kernels are generated.
@@ -173,6 +174,18 @@ pub(crate) struct Mean {
 #[derive(Clone, Copy)]
 pub(crate) struct WideMean {
     pub(crate) contributions: u64,
+}
+
+impl From<NonZeroU64> for Mean {
+    fn from(contributions: NonZeroU64) -> Self {
+        Self { contributions: contributions.get() }
+    }
+}
+
+impl From<NonZeroU64> for WideMean {
+    fn from(contributions: NonZeroU64) -> Self {
+        Self { contributions: contributions.get() }
+    }
 }
 
 /// The sum of `PreMultipliedSum`.
