@@ -9,6 +9,8 @@ use gradwire_schema::CallSignature;
 /// that processors recommend. A few microseconds in all.
 const FAST_LOOKS: u32 = 256;
 const SLOW_LOOKS: u32 = 64;
+/// Where ranks share cores: how often the others get a turn before the environment does, which has more to look at.
+const YIELDS: u32 = 32;
 
 impl Group {
     /// Returns once all ranks are done with each other's memory in a call that has begun.
@@ -127,13 +129,25 @@ impl Group {
         if condition.is_ready() {
             return Ok(Waited::Ready);
         }
-        if self.patience == Patience::Spin {
-            for look in 0..FAST_LOOKS + SLOW_LOOKS {
-                if look >= FAST_LOOKS {
-                    std::hint::spin_loop();
+        match self.patience {
+            Patience::Spin => {
+                for look in 0..FAST_LOOKS + SLOW_LOOKS {
+                    if look >= FAST_LOOKS {
+                        std::hint::spin_loop();
+                    }
+                    if condition.is_ready() {
+                        return Ok(Waited::Ready);
+                    }
                 }
-                if condition.is_ready() {
-                    return Ok(Waited::Ready);
+            }
+            Patience::Yield => {
+                // Those we wait for may sleep until they see what we have published.
+                self.wake_parked(environment);
+                for _ in 0..YIELDS {
+                    std::thread::yield_now();
+                    if condition.is_ready() {
+                        return Ok(Waited::Ready);
+                    }
                 }
             }
         }
