@@ -5,9 +5,10 @@ use crate::buffer::Reducer;
 use crate::direct::board::{Counter, Payload};
 use crate::direct::condition::Of;
 use crate::direct::shown::Shown;
-use crate::direct::{Condition, Environment, Failure, Fold, Waited};
-use gradwire_schema::operation::Sum;
+use crate::direct::{Condition, Failure, Fold};
+use gradwire_schema::operation::{Laws, Operation, Sum};
 use gradwire_schema::{CallSignature, Collective};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -83,66 +84,37 @@ fn exactly_the_absent_are_named() {
     }
 }
 
-/// Stalls for good in the middle of a call, once it has waited so many times.
-struct Stalling<'a> {
-    around: &'a mut super::Around,
-    waits: usize,
-}
-
-impl Environment for Stalling<'_> {
-    type Error = Trouble;
-
-    fn wait(&mut self, condition: &Condition<'_>) -> Result<Waited, Trouble> {
-        if self.waits == 0 {
-            return Err(Trouble::Lost(99));
-        }
-        self.waits -= 1;
-        self.around.wait(condition)
-    }
-
-    fn wake(&mut self, rank: usize) {
-        self.around.wake(rank);
-    }
-
-    fn import(
-        &mut self,
-        rank: usize,
-        key: &gradwire_transport::RegionKey,
-    ) -> Result<(gradwire_transport::RemoteRegion, gradwire_transport::Direct), Trouble> {
-        self.around.import(rank, key)
-    }
-
-    fn release(&mut self, rank: usize, region: gradwire_transport::RemoteRegion) {
-        self.around.release(rank, region);
-    }
-}
-
 #[test]
 fn whoever_stalls_in_the_middle_of_a_call_is_named_and_no_innocent() {
-    let done = AtomicUsize::new(0);
+    let done = Arc::new(AtomicUsize::new(0));
     let verdicts = ranks(4, |member| {
         let mut values = vec![1.0_f32; 2_000_000];
-        let reducer = Reducer::new::<f32, _>(&Sum);
-        let fold = Fold { reducer: &reducer, element_size: 4 };
         let memory = span(&mut values);
         let signature = call(Collective::AllReduce, 2_000_000);
         member.around.patience = Duration::from_millis(300);
-        if member.rank == 2 {
-            let mut stalling = Stalling { around: &mut member.around, waits: 20 };
-            let verdict = member.group.all_reduce(&signature, private(memory), memory, fold, &mut stalling);
-            assert_eq!(verdict, Err(Failure::Environment(Trouble::Lost(99))));
+        let reducer = if member.rank == 2 { stalling(done.clone()) } else { Reducer::new::<f32, _>(&Sum) };
+        let fold = Fold { reducer: &reducer, element_size: 4 };
+        let verdict = member.group.all_reduce(&signature, private(memory), memory, fold, &mut member.around);
+        done.fetch_add(1, Ordering::Relaxed);
+        verdict
+    });
+    for (rank, verdict) in verdicts.into_iter().enumerate().filter(|(rank, _)| *rank != 2) {
+        assert_eq!(verdict, Err(Failure::Environment(Trouble::TimedOut(vec![2]))), "rank {rank}");
+    }
+}
+
+/// A sum that, some rounds into a call, does not go on before three ranks are `done`.
+fn stalling(done: Arc<AtomicUsize>) -> Reducer {
+    let folded = Arc::new(AtomicUsize::new(0));
+    let sum = move |left: &mut [f32], right: &[f32]| {
+        left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
+        if folded.fetch_add(left.len(), Ordering::Relaxed) > 100_000 {
             while done.load(Ordering::Relaxed) < 3 {
                 std::thread::yield_now();
             }
-            return None;
         }
-        let verdict = member.group.all_reduce(&signature, private(memory), memory, fold, &mut member.around);
-        done.fetch_add(1, Ordering::Relaxed);
-        Some(verdict)
-    });
-    for (rank, verdict) in verdicts.into_iter().enumerate().filter(|(rank, _)| *rank != 2) {
-        assert_eq!(verdict, Some(Err(Failure::Environment(Trouble::TimedOut(vec![2])))), "rank {rank}");
-    }
+    };
+    Reducer::new::<f32, _>(&Operation::new("stalling", Laws::none(), sum))
 }
 
 #[test]
