@@ -1,6 +1,6 @@
 /* MPI_Send and MPI_Recv beside Gradwire, one line of CSV per size and pattern.
  *
- * p2p TRANSPORT VERSION SIZE...  (sizes in bytes)
+ * p2p PEER VERSION TRANSPORT SIZE...  (sizes in bytes)
  *
  * Columns: peer,version,transport,ranks,op,bytes,buffers,state,median_us,min_us,p99_us,wrong. Rank 0 takes the times:
  * ping_pong is half of there and back, stream is one of sixteen messages under way at the same time. */
@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    for (int argument = 3; argument < argc; argument++) {
+    for (int argument = 4; argument < argc; argument++) {
         size_t bytes = strtoull(argv[argument], NULL, 10), count = bytes / sizeof(uint32_t);
         int calls = repetitions(bytes);
         uint32_t *buffer = malloc(bytes);
@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
             }
             qsort(times, (size_t)calls, sizeof(double), compare);
             if (rank == 0)
-                printf("openmpi,%s,%s,%d,%s,%zu,private,hot,%.3f,%.3f,%.3f,%ld\n", argv[2], argv[1], size,
+                printf("%s,%s,%s,%d,%s,%zu,private,hot,%.3f,%.3f,%.3f,%ld\n", argv[1], argv[2], argv[3], size,
                        op ? "stream" : "ping_pong", bytes, times[calls / 2], times[0],
                        times[calls - 1 - calls / 100], wrong);
         }

@@ -1,7 +1,7 @@
 //! Runs one of the benches.
 
 use clap::{Parser, Subcommand};
-use gradwire_bench::{all_reduce, kernels, p2p, wire};
+use gradwire_bench::{Options, collectives, kernels, p2p, wire};
 
 #[derive(Parser)]
 #[command(about = "Performance tables of Gradwire")]
@@ -12,10 +12,12 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Bench {
-    /// All-reduce beside Open MPI.
-    AllReduce(all_reduce::Options),
-    /// Messages between two ranks beside Open MPI.
-    P2p(p2p::Options),
+    /// All-reduce beside MPI libraries.
+    AllReduce(Options),
+    /// Other collectives beside MPI libraries.
+    Collectives(collectives::Collectives),
+    /// Messages between two ranks beside MPI libraries.
+    P2p(Options),
     /// Encoding and decoding beside rkyv, FlatBuffers, bincode and prost.
     Wire {
         /// Comma-separated values instead of a table.
@@ -32,7 +34,8 @@ enum Bench {
 
 fn main() -> std::io::Result<()> {
     match Arguments::parse().bench {
-        Bench::AllReduce(options) => all_reduce::run(&options),
+        Bench::AllReduce(options) => collectives::run_all_reduce(&options),
+        Bench::Collectives(options) => collectives::run(&options),
         Bench::P2p(options) => p2p::run(&options),
         Bench::Wire { csv } => wire::run(csv),
         Bench::Kernels { csv } => kernels::run(csv),

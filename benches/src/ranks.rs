@@ -8,11 +8,18 @@ use std::io::{self, Write};
 const RESULTS: &str = "GRADWIRE_BENCH_RESULTS";
 
 /// Starts this program again as the ranks of a bench, and returns what they have measured.
-pub(crate) fn run(bench: &str, transport: &str, ranks: usize, sizes: &[String]) -> io::Result<Vec<Row>> {
+pub(crate) fn run(
+    bench: &str,
+    arguments: &[String],
+    transport: &str,
+    ranks: usize,
+    sizes: &[String],
+) -> io::Result<Vec<Row>> {
     let results = std::env::temp_dir().join(format!("gradwire-bench-{}-{transport}.csv", std::process::id()));
     let program = std::env::current_exe()?;
     let report = Launcher::new(program)
         .arguments([bench, "--rank-of", transport, "--sizes", &sizes.join(",")])
+        .arguments(arguments)
         .ranks(ranks)
         .variable("GRADWIRE_TRANSPORT", transport)
         .variable(RESULTS, &results)
@@ -33,6 +40,28 @@ pub(crate) fn report(rows: &[Row]) -> io::Result<()> {
     let path = std::env::var_os(RESULTS).ok_or_else(|| io::Error::other(format!("{RESULTS} is not set")))?;
     let mut file = std::fs::File::create(path)?;
     rows.iter().try_for_each(|row| writeln!(file, "{}", row.csv()))
+}
+
+/// Binds this rank to a core of its own, as the peers' launchers do with theirs, where there are enough.
+pub(crate) fn bind() -> io::Result<()> {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<usize>().ok());
+    let (Some(rank), Some(size)) = (number("GRADWIRE_LOCAL_RANK"), number("GRADWIRE_LOCAL_SIZE")) else {
+        return Ok(());
+    };
+    let mine = rustix::thread::sched_getaffinity(None)?;
+    let mut cores = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| mine.is_set(*core));
+    if let Some(core) = cores.nth(rank).filter(|_| mine.count() as usize >= size) {
+        let mut one = rustix::thread::CpuSet::new();
+        one.set(core);
+        rustix::thread::sched_setaffinity(None, &one)?;
+    }
+    Ok(())
+}
+
+/// As many calls as move 64 MiB, within reason; for tests fewer.
+pub(crate) fn repetitions(bytes: usize) -> usize {
+    let most = std::env::var("GRADWIRE_BENCH_CALLS").ok().and_then(|calls| calls.parse().ok());
+    ((64 << 20) / (bytes + 4096)).clamp(12, 3000).min(most.unwrap_or(usize::MAX)).max(1)
 }
 
 /// Sizes in bytes, each a multiple of four.

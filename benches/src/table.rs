@@ -89,7 +89,7 @@ pub(crate) fn print(rows: &[Row], csv: bool) {
         return rows.iter().for_each(|row| println!("{}", row.csv()));
     }
     println!(
-        "{:9} {:5} {:9} {:>10} {:9} {:5} {:>11} {:>11} {:>11} {:>8} {:>8} {:>7} {:>6}",
+        "{:9} {:5} {:14} {:>10} {:9} {:5} {:>11} {:>11} {:>11} {:>8} {:>8} {:>7} {:>6}",
         "peer",
         "over",
         "op",
@@ -101,23 +101,30 @@ pub(crate) fn print(rows: &[Row], csv: bool) {
         "p99 µs",
         "algbw",
         "busbw",
-        "to peer",
+        "to best",
         "wrong"
     );
     for row in rows {
         // As nccl-tests count: bytes by time, and by what each rank must send at least.
         let algorithm = row.bytes as f64 / row.times.median / 1e3;
-        let bus = algorithm * 2.0 * (row.ranks as f64 - 1.0) / row.ranks as f64;
-        let peer = rows.iter().find(|other| {
+        let others = (row.ranks as f64 - 1.0) / row.ranks as f64;
+        let bus = algorithm
+            * match &*row.op {
+                "all_reduce" => 2.0 * others,
+                "all_gather" | "reduce_scatter" => others,
+                _ => 1.0,
+            };
+        let best = rows.iter().filter(|other| {
             other.peer != "gradwire"
                 && (&other.transport, &other.op, other.bytes, &other.state)
                     == (&row.transport, &row.op, row.bytes, &row.state)
         });
-        let ratio = peer
+        let best = best.min_by(|a, b| a.times.median.total_cmp(&b.times.median));
+        let ratio = best
             .filter(|_| row.peer == "gradwire")
-            .map_or(String::new(), |peer| format!("{:.2}", row.times.median / peer.times.median));
+            .map_or(String::new(), |best| format!("{:.2}", row.times.median / best.times.median));
         println!(
-            "{:9} {:5} {:9} {:>10} {:9} {:5} {:>11.2} {:>11.2} {:>11.2} {:>8.3} {:>8.3} {:>7} {:>6}",
+            "{:9} {:5} {:14} {:>10} {:9} {:5} {:>11.2} {:>11.2} {:>11.2} {:>8.3} {:>8.3} {:>7} {:>6}",
             row.peer,
             row.transport,
             row.op,

@@ -10,6 +10,7 @@ use std::time::Instant;
 const BURST: usize = 16;
 
 pub(super) fn run(transport: &str, sizes: &[usize]) -> io::Result<()> {
+    ranks::bind()?;
     let comm = gradwire::init().map_err(io::Error::other)?;
     let mut rows = Vec::new();
     for &bytes in sizes {
@@ -32,7 +33,7 @@ fn measure(comm: &Communicator, transport: &str, bytes: usize, rows: &mut Vec<Ro
     };
     type Bench = fn(&Communicator, &mut [u32]) -> Result<f64>;
     for (op, once) in [("ping_pong", ping_pong as Bench), ("stream", stream)] {
-        let calls = repetitions(bytes);
+        let calls = ranks::repetitions(bytes);
         let mut times = Vec::with_capacity(calls);
         comm.barrier()?;
         for call in 0..calls + calls / 4 {
@@ -89,9 +90,4 @@ fn stream(comm: &Communicator, values: &mut [u32]) -> Result<f64> {
 
 fn value(index: usize) -> u32 {
     (index as u32).wrapping_mul(2_654_435_761)
-}
-
-/// As many calls as move 64 MiB, within reason.
-fn repetitions(bytes: usize) -> usize {
-    ((64 << 20) / (bytes + 4096)).clamp(12, 3000)
 }
