@@ -32,20 +32,13 @@ fn check(arguments: &[&str], expected: &[(&str, usize)]) {
     assert_eq!(rows.len(), 2 * expected.iter().map(|(_, count)| count).sum::<usize>());
 }
 
-/// Two sizes, private and allocated, hot and dirty.
+/// One after the other: ranks of several benches at once would fight for the cores that each counts on.
 #[test]
-fn all_reduce() {
+fn every_bench_has_all_rows() {
+    // Two sizes, private and allocated, hot and dirty.
     check(&["all-reduce", "--sizes", "8,64k"], &[("all_reduce", 8)]);
-}
-
-#[test]
-fn collectives() {
     let expected = [("broadcast", 4), ("all_gather", 4), ("reduce_scatter", 4), ("barrier", 1)];
     check(&["collectives", "--sizes", "64k", "--ranks", "3"], &expected);
-}
-
-#[test]
-fn p2p() {
     check(&["p2p", "--sizes", "8,64k"], &[("ping_pong", 2), ("stream", 2)]);
 }
 
