@@ -5,6 +5,7 @@ use std::process::Command;
 /// The rows of a bench, as fields by column.
 fn rows(arguments: &[&str]) -> Vec<Vec<String>> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gradwire-bench"));
+    command.env("GRADWIRE_BENCH_CALLS", "20");
     let output =
         command.args(arguments).args(["--csv", "--series", "1", "--peers", "none"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
