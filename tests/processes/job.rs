@@ -168,12 +168,6 @@ fn shared_memory_files() -> Vec<OsString> {
         .collect()
 }
 
-/// Nanoseconds of the clock that all processes of a host share.
-pub(crate) fn now() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 /// Lets a random time pass, below 30 ms: whatever the ranks are doing then is what they are killed in.
 pub(crate) fn some_time(random: &mut Random) {
     std::thread::sleep(Duration::from_micros(random.below(30_000)));

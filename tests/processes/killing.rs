@@ -1,7 +1,8 @@
 //! kill -9 at any moment of a loop of all_reduces.
 
-use crate::job::{Job, now, some_time};
+use crate::job::{Job, some_time};
 use gradwire::launch::Ending;
+use gradwire_tests::clock::now;
 use gradwire_tests::ranks::Random;
 use rustix::process::Signal;
 

@@ -6,6 +6,7 @@
 use gradwire::parameters::{Parameters, Role};
 use gradwire::window::Lock;
 use gradwire::{Communicator, Error, Gradient, Max, Result, Sum};
+use gradwire_tests::clock::{now, processor_time};
 use gradwire_tests::ranks::{Over, any_bits, hash, run, sums, value, values};
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
@@ -283,11 +284,6 @@ fn idle() {
     reports.say(format_args!("took {took} {}", Held::now().threads));
 }
 
-/// Of all threads of this process, in nanoseconds.
-fn processor_time() -> u64 {
-    nanoseconds(rustix::time::ClockId::ProcessCPUTime)
-}
-
 #[derive(Gradient)]
 struct Layer {
     weights: Vec<[f32; 8]>,
@@ -369,9 +365,8 @@ fn leaks() {
 fn grows(times: Option<&str>) {
     const SIZES: [usize; 9] = [0, 1, 11, 12, 13, 2047, 2049, 16_385, 1 << 18];
     let times: usize = times.map_or(20, |text| text.parse().expect("how often"));
-    let over = std::env::var("GRADWIRE_TRANSPORT").is_ok_and(|name| name == "tcp");
-    let transport = if over { Over::Tcp } else { Over::Shm };
-    run(transport, 2, |comm| {
+    let is_tcp = std::env::var("GRADWIRE_TRANSPORT").is_ok_and(|name| name == "tcp");
+    run(if is_tcp { Over::Tcp } else { Over::Shm }, 2, |comm| {
         let other = 1 - comm.rank();
         let mut vectors = SIZES.map(|count| values(comm.rank(), count));
         let mut round = |round: usize| {
@@ -469,14 +464,4 @@ impl Reports {
     fn await_line(&mut self) -> bool {
         self.stream.read_line(&mut String::new()).is_ok_and(|len| len > 0)
     }
-}
-
-/// Nanoseconds of the clock that all processes of a host share.
-fn now() -> u64 {
-    nanoseconds(rustix::time::ClockId::Monotonic)
-}
-
-fn nanoseconds(clock: rustix::time::ClockId) -> u64 {
-    let time = rustix::time::clock_gettime(clock);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
