@@ -18,6 +18,7 @@ pub use worker::Worker;
 use crate::partition::partition;
 use crate::{Arithmetic, Communicator, Error, Rank, Result, Window};
 use std::ops::Range;
+use std::time::Duration;
 
 /// What a parameter server is to be: the same on all ranks.
 ///
@@ -165,17 +166,14 @@ impl Parameters {
             Staleness::Synchronous => u64::MAX,
             Staleness::Bounded(steps) => steps as u64,
         };
-        let head = [self.count as u64, self.servers.len() as u64, staleness, self.sparse as u64];
-        let all = communicator.all_gather(&head)?;
-        let mut differing = all.chunks_exact(head.len()).map(|other| other != &all[..head.len()]);
-        if let Some(rank) = differing.position(|differs| differs) {
-            return Err(other_parameters(rank));
-        }
-        let servers: Vec<u64> = self.servers.iter().map(|server| *server as u64).collect();
-        let all = communicator.all_gather(&servers)?;
-        let len = servers.len().max(1);
-        match all.chunks_exact(len).position(|other| other != &all[..len.min(all.len())]) {
-            Some(rank) => Err(other_parameters(rank)),
+        let mut own = vec![self.count as u64, staleness, self.sparse as u64];
+        own.extend(self.servers.iter().map(|server| *server as u64));
+        let all = communicator.all_gather_varying(&own)?;
+        match (0..communicator.size()).find(|rank| all.of(*rank) != all.of(0)) {
+            Some(rank) => {
+                let text = "asks for other parameters than rank 0: all ranks ask for the same";
+                Err(misuse(format!("rank {rank} {text}")))
+            }
             None => Ok(()),
         }
     }
@@ -218,6 +216,13 @@ struct Windows<T: Arithmetic> {
     indices: Window<u32>,
 }
 
+impl<T: Arithmetic> Windows<T> {
+    fn set_timeout(&self, timeout: Option<Duration>) {
+        self.values.set_timeout(timeout);
+        self.indices.set_timeout(timeout);
+    }
+}
+
 /// What a worker raises at a server, for each worker.
 #[derive(Clone, Copy)]
 enum FromWorker {
@@ -258,10 +263,6 @@ impl FromServer {
 
 fn repeated(ranks: &[Rank]) -> Option<Rank> {
     ranks.iter().enumerate().find(|(index, rank)| ranks[..*index].contains(rank)).map(|(_, rank)| *rank)
-}
-
-fn other_parameters(rank: Rank) -> Error {
-    misuse(format!("rank {rank} asks for other parameters than rank 0: all ranks ask for the same"))
 }
 
 fn misuse(text: String) -> Error {

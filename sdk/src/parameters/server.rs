@@ -78,8 +78,7 @@ impl<T: Arithmetic> Server<T> {
 
     /// How long a call may wait before it ends with [`Error::TimedOut`]: at first as long as one of the communicator. `None`: for ever.
     pub fn set_timeout(&self, timeout: Option<Duration>) {
-        self.windows.values.set_timeout(timeout);
-        self.windows.indices.set_timeout(timeout);
+        self.windows.set_timeout(timeout);
     }
 
     /// Serves until all workers have taken leave or are lost. `parameters` are what the workers pull first, and what `update` has made

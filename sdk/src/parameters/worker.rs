@@ -47,8 +47,7 @@ impl<T: Arithmetic> Worker<T> {
 
     /// How long a call may wait before it ends with [`Error::TimedOut`]: at first as long as one of the communicator. `None`: for ever.
     pub fn set_timeout(&self, timeout: Option<Duration>) {
-        self.windows.values.set_timeout(timeout);
-        self.windows.indices.set_timeout(timeout);
+        self.windows.set_timeout(timeout);
     }
 
     /// How many parameters there are.
