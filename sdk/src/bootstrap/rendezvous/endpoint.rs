@@ -68,9 +68,11 @@ pub(in crate::bootstrap) fn own_view(address: &MeetingAddress) -> MeetingAddress
     }
 }
 
-/// Whether this host has the address: a rank of another one cannot listen there. A name that nobody knows yet may be this host's.
+/// Whether this host has the address: a rank of another one cannot listen there. A name that nobody knows, or not at once, may be
+/// this host's: the others wait for whoever listens.
 pub(in crate::bootstrap) fn is_here(address: &MeetingAddress, deadline: Instant) -> bool {
     let MeetingAddress::Tcp { host, port } = address else { return true };
+    let deadline = deadline.min(Instant::now() + LOOK_UP);
     let is_own = |address: &SocketAddr| {
         // Only a host's own addresses can be bound.
         let bound = TcpListener::bind(SocketAddr::new(address.ip(), 0));
@@ -171,6 +173,9 @@ fn explain(error: &io::Error, address: &MeetingAddress) -> String {
     };
     format!("this rank cannot listen at {address} ({error}): {remedy}")
 }
+
+/// How long a rank that could listen looks a name up first.
+const LOOK_UP: Duration = Duration::from_millis(500);
 
 /// The longest attempt to connect to one address.
 const ATTEMPT: Duration = Duration::from_secs(5);
