@@ -36,6 +36,8 @@ pub struct Config {
     pub start_timeout: Duration,
     /// Which transport carries the data.
     pub transport: TransportChoice,
+    /// The provider of libfabric by its exact name; `None`: that of an RDMA card.
+    pub fabric_provider: Option<String>,
     /// The interfaces to use between hosts; empty means all.
     pub interfaces: Vec<Interface>,
     /// The ports that listeners may take; `None` means any.
@@ -74,6 +76,7 @@ impl Config {
             timeout: read.parsed("GRADWIRE_TIMEOUT", duration)?.unwrap_or(defaults.timeout),
             start_timeout: read.parsed("GRADWIRE_START_TIMEOUT", duration)?.unwrap_or(defaults.start_timeout),
             transport: read.parsed("GRADWIRE_TRANSPORT", parse::transport)?.unwrap_or_default(),
+            fabric_provider: read.parsed("GRADWIRE_FABRIC_PROVIDER", parse::provider)?,
             interfaces: read.parsed("GRADWIRE_INTERFACE", parse::interfaces)?.unwrap_or_default(),
             port_range: read.parsed("GRADWIRE_PORT_RANGE", parse::port_range)?.flatten(),
             tune: read.parsed("GRADWIRE_TUNE", parse::text)?,
@@ -132,6 +135,7 @@ impl Default for Config {
             timeout: Duration::from_secs(300),
             start_timeout: Duration::from_secs(60),
             transport: TransportChoice::Auto,
+            fabric_provider: None,
             interfaces: Vec::new(),
             port_range: None,
             tune: None,
@@ -151,11 +155,13 @@ impl Default for Config {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub enum TransportChoice {
-    /// Shared memory where it works between two ranks, TCP elsewhere.
+    /// Shared memory where it works between two ranks, libfabric where both have an RDMA card, TCP elsewhere.
     #[default]
     Auto,
     /// Shared memory only: the ranks must run on one host.
     Shm,
+    /// libfabric only, also within a host, over whatever provider it has.
+    Libfabric,
     /// TCP only, also within a host.
     Tcp,
 }
@@ -201,11 +207,12 @@ impl std::fmt::Display for MeetingAddress {
 }
 
 /// All variables this library gives a meaning to; the last is the launcher's own.
-const VARIABLES: [&str; 15] = [
+const VARIABLES: [&str; 16] = [
     "GRADWIRE_LOG",
     "GRADWIRE_TIMEOUT",
     "GRADWIRE_START_TIMEOUT",
     "GRADWIRE_TRANSPORT",
+    "GRADWIRE_FABRIC_PROVIDER",
     "GRADWIRE_INTERFACE",
     "GRADWIRE_PORT_RANGE",
     "GRADWIRE_TUNE",

@@ -12,6 +12,15 @@ pub(crate) fn open(config: &Config, secret: Option<[u8; 32]>) -> Result<Vec<Box<
     if wants(TransportChoice::Shm) {
         all.push(shm(secret)?);
     }
+    #[cfg(feature = "libfabric")]
+    match config.transport {
+        TransportChoice::Libfabric => all.push(libfabric(config, secret)?),
+        TransportChoice::Auto if may_have_card(config) => match libfabric(config, secret) {
+            Ok(libfabric) => all.push(libfabric),
+            Err(error) => tracing::info!("{error}"),
+        },
+        _ => {}
+    }
     #[cfg(feature = "tcp")]
     if wants(TransportChoice::Tcp) {
         all.push(tcp(config, secret)?);
@@ -36,6 +45,13 @@ pub(crate) fn shm(secret: Option<[u8; 32]>) -> Result<Box<dyn Transport>> {
 /// TCP.
 #[cfg(feature = "tcp")]
 pub(crate) fn tcp(config: &Config, secret: Option<[u8; 32]>) -> Result<Box<dyn Transport>> {
+    let settings = tcp_settings(config, secret)?;
+    let tcp = gradwire_transport_tcp::Tcp::new(settings).map_err(|error| refused("tcp", "shm", error))?;
+    Ok(Box::new(tcp))
+}
+
+#[cfg(feature = "tcp")]
+fn tcp_settings(config: &Config, secret: Option<[u8; 32]>) -> Result<gradwire_transport_tcp::TcpConfig> {
     let mut settings = gradwire_transport_tcp::TcpConfig::default();
     settings.secret = secret;
     settings.ports = config.port_range.clone();
@@ -49,8 +65,41 @@ pub(crate) fn tcp(config: &Config, secret: Option<[u8; 32]>) -> Result<Box<dyn T
         let selector = text.join(",").parse().map_err(|error| refused("tcp", "shm", error))?;
         settings.interface = Some(selector);
     }
-    let tcp = gradwire_transport_tcp::Tcp::new(settings).map_err(|error| refused("tcp", "shm", error))?;
-    Ok(Box::new(tcp))
+    Ok(settings)
+}
+
+/// RDMA. Without an RDMA card only where it was asked for: everything else is faster without libfabric in between.
+#[cfg(feature = "libfabric")]
+pub(crate) fn libfabric(config: &Config, secret: Option<[u8; 32]>) -> Result<Box<dyn Transport>> {
+    let mut settings = gradwire_transport_libfabric::LibfabricConfig::default();
+    settings.provider = config.fabric_provider.clone();
+    settings.domains = config
+        .interfaces
+        .iter()
+        .filter_map(|interface| match interface {
+            Interface::Name(name) => Some(name.clone()),
+            Interface::Network { .. } => None,
+        })
+        .collect();
+    settings.control = tcp_settings(config, secret)?;
+    // Where it does not work there is something else to try, and time must be left for that.
+    settings.control.connect_timeout = config.start_timeout / 3;
+    let libfabric = gradwire_transport_libfabric::Libfabric::new(settings)
+        .map_err(|error| refused("libfabric", "tcp", error))?;
+    let is_wanted = config.transport == TransportChoice::Libfabric || config.fabric_provider.is_some();
+    if !is_wanted && !libfabric.is_hardware() {
+        return Err(refused("libfabric", "tcp", "it has no provider for an RDMA card"));
+    }
+    Ok(Box::new(libfabric))
+}
+
+/// Whether it is worth while to look for RDMA cards: to load the library takes longer than all else at start-up.
+#[cfg(feature = "libfabric")]
+fn may_have_card(config: &Config) -> bool {
+    let has_devices =
+        |class: &str| std::fs::read_dir(class).is_ok_and(|mut devices| devices.next().is_some());
+    config.fabric_provider.is_some()
+        || ["/sys/class/infiniband", "/sys/class/cxi"].into_iter().any(has_devices)
 }
 
 #[cfg(any(feature = "shm", feature = "tcp"))]

@@ -2,15 +2,16 @@
 //! which it can be joined.
 //!
 //! Whether two processes share a host is decided by trying, never by name: shared memory is offered to everybody, and
-//! a pair uses it if both sides could begin.
+//! a pair uses it if both sides could begin. A fabric is used by a pair that could connect on it. Ranks may lack a
+//! transport that others have: a card, the library. Pairs of which one lacks it use the next.
 
 use crate::driver::{Route, Wires};
 use crate::engine::Process;
 use crate::job::Place;
 use crate::{Error, Rank, Result};
 use gradwire_schema::control::{Hello, TransportAddress};
-use gradwire_transport::{Activity, Address, Event, EventRef, Events, Linger, Peer, Transport};
-use std::collections::{HashMap, HashSet};
+use gradwire_transport::{Activity, Address, Capabilities, Event, EventRef, Events, Linger, Peer, Transport};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,7 @@ pub(crate) fn connect(
 ) -> Result<Wired> {
     let Identity { rank: own, size, .. } = *identity;
     let hellos = introduce(identity, &transports, exchange)?;
+    let names = rounds(&hellos, own)?;
     let mut wiring = Wiring {
         wires: Wires::new(size),
         hellos,
@@ -57,40 +59,63 @@ pub(crate) fn connect(
         lost: HashMap::new(),
     };
     let mut open: Vec<Rank> = (0..size).filter(|rank| *rank != own).collect();
-    let names: Vec<&'static str> = transports.iter().map(|transport| transport.name()).collect();
-    let mut shared = vec![false; size];
-    for (index, transport) in transports.into_iter().enumerate() {
-        let carrier = wiring.wires.add(transport);
-        let begun: HashMap<Rank, Peer> =
-            open.iter().filter_map(|rank| Some((*rank, wiring.begin(carrier, *rank).ok()?))).collect();
-        if index + 1 == names.len() {
+    let mut transports: VecDeque<Box<dyn Transport>> = transports.into();
+    let (mut shared, mut tried) = (vec![false; size], false);
+    for (round, name) in names.iter().enumerate() {
+        let is_last = round + 1 == names.len();
+        // Others may have a transport that this rank lacks.
+        let is_ours = transports.front().is_some_and(|transport| transport.name() == name);
+        let transport = if is_ours { transports.pop_front() } else { None };
+        let is_mapped =
+            transport.as_ref().is_some_and(|own| own.capabilities().contains(Capabilities::DIRECT));
+        let carrier = transport.map(|transport| wiring.wires.add(transport));
+        let mut begun: BTreeMap<Rank, Peer> = BTreeMap::new();
+        for rank in carrier.is_some().then_some(&open).into_iter().flatten() {
+            begun.extend(carrier.and_then(|carrier| Some((*rank, wiring.begin(carrier, *rank, name).ok()?))));
+        }
+        if is_last {
             if let Some(rank) = open.iter().find(|rank| !begun.contains_key(rank)) {
-                return Err(wiring.unreachable(*rank, names[index], "its address cannot be used from here"));
+                return Err(wiring.unreachable(*rank, name, "its address cannot be used from here"));
             }
         } else {
-            let bits: Vec<u8> = (0..size).map(|rank| u8::from(begun.contains_key(&rank))).collect();
-            let all = exchange(&bits)?;
-            for (rank, peer) in &begun {
-                if all.get(*rank).and_then(|bits| bits.get(own)) != Some(&1) {
-                    wiring.wires.carriers[carrier].transport.disconnect(*peer, Linger::Drop);
-                }
+            wiring.keep_common(carrier, &mut begun, exchange)?;
+            // A mapping that could begin on both sides works. A fabric has to be tried.
+            if !is_mapped {
+                wiring.try_out(carrier, &mut begun, name)?;
             }
-            open.retain(|rank| {
-                !begun.contains_key(rank) || all.get(*rank).and_then(|bits| bits.get(own)) != Some(&1)
-            });
+            wiring.keep_common(carrier, &mut begun, exchange)?;
         }
+        open.retain(|rank| !begun.contains_key(rank));
+        tried |= is_mapped;
         for (rank, peer) in begun {
-            if index + 1 == names.len() || !open.contains(&rank) {
-                wiring.wires.set_route(rank as Process, Some(Route { carrier, peer }));
-                shared[rank] |= names[index] != "tcp";
-            }
+            let Some(carrier) = carrier else { continue };
+            wiring.wires.set_route(rank as Process, Some(Route { carrier, peer }));
+            shared[rank] |= is_mapped;
         }
     }
-    wiring.wait_for_all(&names)?;
+    wiring.wait_for_all()?;
     // Nobody goes on before everybody is connected: a message to a process that still connects would be early.
     exchange(&[])?;
-    let tried = names.iter().any(|name| *name != "tcp");
     Ok(wiring.finish(&shared, tried))
+}
+
+/// The transports to try in turn: those of the rank that has most. Each rank may lack some, but none may have others.
+fn rounds(hellos: &[Hello], own: Rank) -> Result<Vec<String>> {
+    let offered =
+        |hello: &Hello| hello.addresses.iter().map(|a| a.transport.clone()).collect::<Vec<String>>();
+    let most = hellos.iter().rev().map(offered).max_by_key(Vec::len).unwrap_or_default();
+    for (rank, hello) in hellos.iter().enumerate() {
+        let mut rest = most.iter();
+        if !offered(hello).iter().all(|name| rest.any(|other| other == name)) {
+            return Err(bootstrap(format!(
+                "rank {rank} on {} offers the transports {:?}, this rank {:?}: set GRADWIRE_TRANSPORT alike everywhere",
+                hello.host,
+                offered(hello),
+                offered(&hellos[own])
+            )));
+        }
+    }
+    Ok(most)
 }
 
 /// Everybody's hello, checked against ours.
@@ -138,15 +163,6 @@ fn introduce(
                 hello.host, hello.version, own.version
             )));
         }
-        let offered = |hello: &Hello| hello.addresses.iter().map(|a| a.transport.clone()).collect::<Vec<_>>();
-        if offered(&hello) != offered(&own) {
-            return Err(bootstrap(format!(
-                "rank {rank} on {} offers the transports {:?}, this rank {:?}: set GRADWIRE_TRANSPORT alike everywhere",
-                hello.host,
-                offered(&hello),
-                offered(&own)
-            )));
-        }
         hellos.push(hello);
     }
     Ok(hellos)
@@ -163,9 +179,10 @@ struct Wiring {
 
 impl Wiring {
     /// Begins a connection on a transport.
-    fn begin(&mut self, carrier: usize, rank: Rank) -> Result<Peer> {
+    fn begin(&mut self, carrier: usize, rank: Rank, name: &str) -> Result<Peer> {
         let refused = || bootstrap(format!("rank {rank} has no usable address"));
-        let bytes = &self.hellos[rank].addresses.get(carrier).ok_or_else(refused)?.address;
+        let mut addresses = self.hellos[rank].addresses.iter();
+        let bytes = &addresses.find(|address| address.transport == name).ok_or_else(refused)?.address;
         let address = Address::from_bytes(bytes).ok_or_else(refused)?;
         let peer = self.wires.name(carrier, rank as Process);
         self.wires.carriers[carrier].transport.connect(peer, &address).map_err(|error| {
@@ -174,8 +191,64 @@ impl Wiring {
         Ok(peer)
     }
 
+    /// Keeps the connections that both sides have.
+    fn keep_common(
+        &mut self,
+        carrier: Option<usize>,
+        begun: &mut BTreeMap<Rank, Peer>,
+        exchange: &mut Exchange<'_>,
+    ) -> Result<()> {
+        let bits: Vec<u8> = (0..self.hellos.len()).map(|rank| u8::from(begun.contains_key(&rank))).collect();
+        let all = exchange(&bits)?;
+        let own = self.own;
+        let is_common = |rank: &Rank| all.get(*rank).and_then(|bits| bits.get(own)) == Some(&1);
+        for (_, peer) in begun.iter().filter(|(rank, _)| !is_common(rank)) {
+            if let Some(carrier) = carrier {
+                self.wires.carriers[carrier].transport.disconnect(*peer, Linger::Drop);
+            }
+        }
+        begun.retain(|rank, _| is_common(rank));
+        Ok(())
+    }
+
+    /// Waits for what has begun on a carrier, and drops what does not come about.
+    fn try_out(
+        &mut self,
+        carrier: Option<usize>,
+        begun: &mut BTreeMap<Rank, Peer>,
+        name: &str,
+    ) -> Result<()> {
+        let Some(carrier) = carrier else { return Ok(()) };
+        let mut events = Events::new();
+        loop {
+            let activity = self.progress(&mut events)?;
+            let is_decided = |peer: &Peer| {
+                self.connected.contains(&(carrier, *peer)) || self.lost.contains_key(&(carrier, *peer))
+            };
+            let has_left = !self.wires.carriers[carrier].transport.has_output();
+            if Instant::now() > self.deadline || has_left && begun.values().all(is_decided) {
+                break;
+            }
+            if activity == Activity::Idle {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        begun.retain(|rank, peer| {
+            let reason = self.lost.get(&(carrier, *peer)).map_or("it does not answer", String::as_str);
+            let is_connected =
+                self.connected.contains(&(carrier, *peer)) && !self.lost.contains_key(&(carrier, *peer));
+            if !is_connected {
+                let host = &*self.hellos[*rank].host;
+                tracing::warn!(rank, host, reason, "not reached over {name}: the next transport is tried");
+                self.wires.carriers[carrier].transport.disconnect(*peer, Linger::Drop);
+            }
+            is_connected
+        });
+        Ok(())
+    }
+
     /// Drives all transports until every route is connected.
-    fn wait_for_all(&mut self, names: &[&str]) -> Result<()> {
+    fn wait_for_all(&mut self) -> Result<()> {
         let mut events = Events::new();
         loop {
             let activity = self.progress(&mut events)?;
@@ -184,14 +257,16 @@ impl Wiring {
                 others.filter_map(|rank| Some((rank, self.wires.route(rank as Process)?))).collect();
             let mut missing =
                 routes.iter().filter(|(_, route)| !self.connected.contains(&(route.carrier, route.peer)));
-            let Some((rank, route)) = missing.next() else { return Ok(()) };
+            let Some((rank, _)) = missing.next() else { return Ok(()) };
             for (rank, route) in &routes {
                 if let Some(reason) = self.lost.get(&(route.carrier, route.peer)) {
-                    return Err(self.unreachable(*rank, names[route.carrier], reason));
+                    let name = self.wires.name_of(*rank as Process);
+                    return Err(self.unreachable(*rank, name, reason));
                 }
             }
             if Instant::now() > self.deadline {
-                return Err(self.unreachable(*rank, names[route.carrier], "it does not answer in time"));
+                let name = self.wires.name_of(*rank as Process);
+                return Err(self.unreachable(*rank, name, "it does not answer in time"));
             }
             if activity == Activity::Idle {
                 std::thread::sleep(Duration::from_micros(200));

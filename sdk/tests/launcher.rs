@@ -138,7 +138,7 @@ fn a_failure_gives_the_exit_code_and_a_last_line() {
 #[test]
 fn wrong_settings_are_refused_before_anything_starts() {
     for (arguments, words) in [
-        (["--transport", "rdma"], "GRADWIRE_TRANSPORT is \"rdma\", but must be auto, shm or tcp"),
+        (["--transport", "rdma"], "GRADWIRE_TRANSPORT is \"rdma\", but must be auto, shm, libfabric or tcp"),
         (["--timeout", "5"], "GRADWIRE_TIMEOUT is \"5\", but must be a duration"),
         (["--grace", "soon"], "a duration such as"),
         (["--on-failure", "panic"], "stop"),

@@ -3,7 +3,7 @@
 use crate::job::{Job, some_time};
 use gradwire::launch::Ending;
 use gradwire_tests::clock::now;
-use gradwire_tests::ranks::Random;
+use gradwire_tests::ranks::{Over, Random};
 use rustix::process::Signal;
 
 const RANKS: usize = 4;
@@ -49,6 +49,11 @@ fn one_rank_is_killed_in(transport: &str, part: fn(u64) -> Vec<&'static str>) {
 #[test]
 fn one_rank_is_killed_over_shm() {
     one_rank_is_killed("shm");
+}
+
+#[test]
+fn one_rank_is_killed_over_libfabric() {
+    Over::Libfabric.try_out(|_| one_rank_is_killed("libfabric"));
 }
 
 #[test]

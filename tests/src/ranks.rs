@@ -2,9 +2,11 @@
 
 use gradwire::{Communicator, Element, Rank};
 use gradwire_transport::Transport;
+use gradwire_transport_libfabric::{Libfabric, LibfabricConfig, OpenError};
 use gradwire_transport_shm::{Shm, ShmConfig};
 use gradwire_transport_sim::{Config, Network};
 use gradwire_transport_tcp::{Tcp, TcpConfig};
+use std::io::Write;
 
 /// What joins the ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,8 +17,30 @@ pub enum Over {
     HostileSim,
     /// Shared memory.
     Shm,
+    /// libfabric's provider over TCP.
+    Libfabric,
     /// TCP over loopback.
     Tcp,
+}
+
+impl Over {
+    /// Runs a test, where this machine has what it needs; else says, past the capture of output, why not.
+    pub fn try_out(self, test: impl FnOnce(Self)) {
+        let missing = match self {
+            Self::Libfabric => libfabric().err(),
+            Self::Sim | Self::HostileSim | Self::Shm | Self::Tcp => None,
+        };
+        match missing {
+            None => test(self),
+            Some(error) => drop(writeln!(std::io::stderr(), "skipped over {self:?}: {error}")),
+        }
+    }
+}
+
+fn libfabric() -> Result<Libfabric, OpenError> {
+    let mut config = LibfabricConfig::default();
+    config.provider = Some("tcp;ofi_rxm".to_owned());
+    Libfabric::new(config)
 }
 
 /// Runs `program` on every rank and returns what each returned.
@@ -31,6 +55,7 @@ pub fn run<R: Send>(over: Over, ranks: usize, program: impl Fn(Communicator) -> 
         Ok(match over {
             Over::Sim | Over::HostileSim => Box::new(network.endpoint()),
             Over::Shm => Box::new(Shm::new(ShmConfig::default()).unwrap()),
+            Over::Libfabric => Box::new(libfabric().unwrap()),
             Over::Tcp => Box::new(Tcp::new(TcpConfig::default()).unwrap()),
         })
     };

@@ -21,14 +21,14 @@ macro_rules! over {
         $(
             #[test]
             fn $function() {
-                $test(gradwire_tests::ranks::Over::$over);
+                gradwire_tests::ranks::Over::$over.try_out($test);
             }
         )*
     };
 }
 
 over! {
-    Sim as sim, HostileSim as hostile_sim, Shm as shm, Tcp as tcp:
+    Sim as sim, HostileSim as hostile_sim, Shm as shm, Libfabric as libfabric, Tcp as tcp:
     crate::messages::plain::of_any_length => of_any_length,
     crate::messages::plain::both_send_first => both_send_first,
     crate::messages::plain::around_a_ring => around_a_ring,

@@ -304,8 +304,8 @@ macro_rules! over {
     )*};
     (@tests $over:ident: $($test:ident,)*) => {$(
         #[test]
-        fn $test() { super::$test(gradwire_tests::ranks::Over::$over); }
+        fn $test() { gradwire_tests::ranks::Over::$over.try_out(super::$test); }
     )*};
 }
 
-over! { sim: Sim, hostile_sim: HostileSim, shm: Shm, tcp: Tcp, }
+over! { sim: Sim, hostile_sim: HostileSim, shm: Shm, libfabric: Libfabric, tcp: Tcp, }

@@ -544,7 +544,7 @@ macro_rules! over {
     )*};
     (@tests $over:ident: $($test:ident,)*) => {$(
         #[test]
-        fn $test() { super::$test(gradwire_tests::ranks::Over::$over); }
+        fn $test() { gradwire_tests::ranks::Over::$over.try_out(super::$test); }
     )*};
 }
 
@@ -552,5 +552,6 @@ over! {
     sim: Sim,
     hostile_sim: HostileSim,
     shm: Shm,
+    libfabric: Libfabric,
     tcp: Tcp,
 }

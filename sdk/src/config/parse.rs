@@ -50,9 +50,15 @@ pub(super) fn transport(text: &str) -> Result<TransportChoice, String> {
     Ok(match text {
         "auto" => TransportChoice::Auto,
         "shm" => TransportChoice::Shm,
+        "libfabric" => TransportChoice::Libfabric,
         "tcp" => TransportChoice::Tcp,
-        _ => return Err("auto, shm or tcp".into()),
+        _ => return Err("auto, shm, libfabric or tcp".into()),
     })
+}
+
+pub(super) fn provider(text: &str) -> Result<String, String> {
+    let is_name = !text.is_empty() && text.len() < 256 && !text.contains('\0');
+    if is_name { Ok(text.to_owned()) } else { Err("a provider's name, as fi_info lists it".into()) }
 }
 
 pub(super) fn interfaces(text: &str) -> Result<Vec<Interface>, String> {

@@ -33,6 +33,7 @@ fn every_variable_reaches_its_field() {
         ("GRADWIRE_TIMEOUT", "500ms"),
         ("GRADWIRE_START_TIMEOUT", "2m"),
         ("GRADWIRE_TRANSPORT", "tcp"),
+        ("GRADWIRE_FABRIC_PROVIDER", "tcp;ofi_rxm"),
         ("GRADWIRE_INTERFACE", "eth0, 10.1.0.0/16,fd00::/8"),
         ("GRADWIRE_PORT_RANGE", "29500-29540"),
         ("GRADWIRE_TUNE", "all_reduce:0-64k=ring"),
@@ -48,6 +49,7 @@ fn every_variable_reaches_its_field() {
     assert_eq!(config.timeout, Duration::from_millis(500));
     assert_eq!(config.start_timeout, Duration::from_secs(120));
     assert_eq!(config.transport, TransportChoice::Tcp);
+    assert_eq!(config.fabric_provider.as_deref(), Some("tcp;ofi_rxm"));
     let network = |address: &str, prefix| Interface::Network { address: address.parse().unwrap(), prefix };
     let expected = [Interface::Name("eth0".into()), network("10.1.0.0", 16), network("fd00::", 8)];
     assert_eq!(config.interfaces, expected);
@@ -114,7 +116,7 @@ fn words_that_are_none_of_the_choices_are_refused() {
 #[test]
 fn an_error_names_the_variable_the_value_and_the_remedy() {
     let error = config(&[("GRADWIRE_TRANSPORT", "rdma")]).unwrap_err();
-    assert_eq!(error.to_string(), "GRADWIRE_TRANSPORT is \"rdma\", but must be auto, shm or tcp");
+    assert_eq!(error.to_string(), "GRADWIRE_TRANSPORT is \"rdma\", but must be auto, shm, libfabric or tcp");
 }
 
 #[test]

@@ -60,6 +60,8 @@ fn paths(config: &Config) -> Vec<Finding> {
     vec![
         #[cfg(feature = "shm")]
         tried("shared memory", transports::shm(None)),
+        #[cfg(feature = "libfabric")]
+        tried("libfabric", transports::libfabric(config, None)),
         #[cfg(feature = "tcp")]
         tried("tcp", transports::tcp(config, None)),
     ]

@@ -272,7 +272,9 @@ impl Libfabric {
             link.unsaid.push_back(Control::Ready);
             return true;
         }
-        if link.tried.has_said_ready && link.tried.has_heard_ready && link.unsaid.is_empty() {
+        // The caller may stop driving once it is connected to everybody: the peer must not be waiting for our word then.
+        let has_left = link.unsaid.is_empty() && !self.control.has_output();
+        if link.tried.has_said_ready && link.tried.has_heard_ready && has_left {
             link.stage = Stage::Open;
             events.push(Event::Connected(link.name));
             return true;

@@ -54,7 +54,7 @@ struct Run {
     /// The deadline of every blocking call (GRADWIRE_TIMEOUT).
     #[arg(long)]
     timeout: Option<String>,
-    /// How the data travels: auto, shm or tcp (GRADWIRE_TRANSPORT).
+    /// How the data travels: auto, shm, libfabric or tcp (GRADWIRE_TRANSPORT).
     #[arg(long)]
     transport: Option<String>,
     /// What the ranks log: error, warn, info, debug or trace (GRADWIRE_LOG).
