@@ -23,6 +23,14 @@ pub(crate) fn decode(provider: &str, address: &Address) -> Result<Address, &'sta
     Address::from_bytes(control).ok_or("it is too long")
 }
 
+/// The file in the system's shared memory that an endpoint of the `shm` provider is, by the name that the provider gave it.
+pub(crate) fn file_of(name: &[u8]) -> Option<&str> {
+    let end = name.iter().position(|byte| *byte == 0)?;
+    let file = std::str::from_utf8(&name[..end]).ok()?.strip_prefix("fi_shm://")?;
+    let is_ours = file.split(':').next() == Some(std::process::id().to_string().as_str());
+    (is_ours && !file.contains('/')).then_some(file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,5 +45,16 @@ mod tests {
             let short = Address::from_bytes(&address.as_bytes()[..len]).expect("short");
             assert!(decode("tcp;ofi_rxm", &short).is_err(), "{len}");
         }
+    }
+
+    #[test]
+    fn only_files_of_this_process_are_its_own() {
+        let own = format!("{}:0:3", std::process::id());
+        assert_eq!(file_of(format!("fi_shm://{own}\0").as_bytes()), Some(own.as_str()));
+        for other in ["fi_shm://1:0:3\0", "fi_shm://\0", "fi_sockaddr://\0", "", "fi_shm://1"] {
+            assert_eq!(file_of(other.as_bytes()), None, "{other}");
+        }
+        assert_eq!(file_of(format!("fi_shm://{}/../x\0", std::process::id()).as_bytes()), None);
+        assert_eq!(file_of(format!("fi_shm://{own}/../x\0").as_bytes()), None);
     }
 }

@@ -425,10 +425,16 @@ impl fmt::Debug for Libfabric {
 impl Drop for Libfabric {
     fn drop(&mut self) {
         let is_over = |link: &Link| matches!(link.stage, Stage::Over) && link.flights == 0;
-        if getpid() != self.owner || !self.links.iter().all(is_over) {
-            // Providers have been seen to crash when an endpoint is closed in the middle of a peer's write. And a fork's
-            // copy has nothing to say to our peers.
-            self.wire.abandon();
+        let is_fork = getpid() != self.owner;
+        if !is_fork && self.links.iter().all(is_over) {
+            return;
+        }
+        // Providers have been seen to crash when an endpoint is closed in the middle of a peer's write. And a fork's copy has
+        // nothing to say to our peers.
+        self.wire.abandon();
+        if !is_fork && let Some(file) = address::file_of(&self.name) {
+            // Whoever has it mapped keeps it.
+            let _ = rustix::shm::unlink(file);
         }
     }
 }
