@@ -7,6 +7,8 @@ pub(crate) enum Start {
     Own,
     /// Through the MPI library.
     Mpi,
+    /// Through the MPI library, over which everything is sent then.
+    Through,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +35,8 @@ impl Arguments {
                     arguments.start = match value.as_str() {
                         "own" => Start::Own,
                         "mpi" => Start::Mpi,
-                        _ => return Err(format!("--start is {value:?}, but must be own or mpi")),
+                        "through" => Start::Through,
+                        _ => return Err(format!("--start is {value:?}, but must be own, mpi or through")),
                     }
                 }
                 _ => return Err(format!("there is no {name}: --calls, --seed, --start, --corrupt")),

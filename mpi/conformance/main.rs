@@ -20,6 +20,7 @@ use domain::Library;
 
 use gradwire_mpi::FromMpi;
 use group::Group;
+use mpi::environment::{Threading, initialize_with_threading};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 use std::sync::Arc;
@@ -33,11 +34,15 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 fn main() {
     let arguments = Arguments::read(std::env::args().skip(1)).unwrap_or_else(|mistake| end(&mistake, 2));
-    let Some(universe) = mpi::initialize() else { end("MPI does not start", 2) };
+    // The transport over MPI is driven by a thread of its own.
+    let Some((universe, _)) = initialize_with_threading(Threading::Multiple) else {
+        end("MPI does not start", 2)
+    };
     let theirs = universe.world();
     let ours = match arguments.start {
         Start::Own => gradwire::init(),
         Start::Mpi => gradwire::Communicator::from_mpi(&theirs),
+        Start::Through => gradwire::Communicator::through_mpi_with(&theirs, &everything_through_mpi()),
     };
     let world = Group::world(ours.unwrap_or_else(|error| end(&error.to_string(), 2)), theirs.duplicate());
     if let Some(difference) = world.difference() {
@@ -50,6 +55,13 @@ fn main() {
     }
     drop(universe);
     std::process::exit(i32::from(mismatches > 0));
+}
+
+/// Settings by which not even the ranks of one host use shared memory.
+fn everything_through_mpi() -> gradwire::Config {
+    let mut config = gradwire::Config::from_environment().unwrap_or_else(|error| end(&error.to_string(), 2));
+    config.transport = gradwire::config::TransportChoice::Own;
+    config
 }
 
 /// Makes all calls. Returns the numbers of those whose results differ on this rank.

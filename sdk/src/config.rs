@@ -164,6 +164,8 @@ pub enum TransportChoice {
     Libfabric,
     /// TCP only, also within a host.
     Tcp,
+    /// Only what the program brings to [`init_over_transport`](crate::init_over_transport). No variable says that.
+    Own,
 }
 
 /// An interface by name, or all those with an address of a network.

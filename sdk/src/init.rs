@@ -2,10 +2,12 @@
 
 use crate::bootstrap::{self, Agreement, Bootstrap, Placement};
 use crate::communicator::Communicator;
+use crate::config::TransportChoice;
 use crate::job::{Job, Parts};
 use crate::select::Tuning;
 use crate::wire_up::{self, Identity};
 use crate::{Config, Error, JobSecret, Result, transports};
+use gradwire_transport::Transport;
 use std::time::Instant;
 
 /// Finds the place of this process in its job, connects to the other ranks, and returns the communicator of all.
@@ -30,7 +32,8 @@ pub fn init_with(config: &Config) -> Result<Communicator> {
     let deadline = Instant::now() + config.start_timeout;
     let tuning = tuning(config)?;
     let Placement { mut bootstrap, secret, epoch, source } = bootstrap::discover(config)?;
-    start(&mut *bootstrap, Start { config, tuning, secret, epoch, source, deadline })
+    let open = &mut |key| transports::open(config, key);
+    start(&mut *bootstrap, Start { config, tuning, secret, epoch, source, deadline }, open)
 }
 
 /// As [`init_with`], for ranks that can exchange bytes already, by MPI for example: no launcher is asked.
@@ -45,7 +48,39 @@ pub fn init_over(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<Commu
     let tuning = tuning(config)?;
     let Agreement { secret, epoch } = bootstrap::given(bootstrap, config)?;
     let secret = Some(secret);
-    start(bootstrap, Start { config, tuning, secret, epoch, source: "the program", deadline })
+    let open = &mut |key| transports::open(config, key);
+    start(bootstrap, Start { config, tuning, secret, epoch, source: "the program", deadline }, open)
+}
+
+/// As [`init_over`], over a transport that the program brings. Ranks of one host use shared memory instead if
+/// [`transport`](Config::transport) is [`Auto`](TransportChoice::Auto) and the library is built with it.
+///
+/// # Errors
+///
+/// As [`init_over`]; [`Error::Bootstrap`] if the settings ask for another transport than those two.
+pub fn init_over_transport(
+    bootstrap: &mut dyn Bootstrap,
+    config: &Config,
+    transport: Box<dyn Transport>,
+) -> Result<Communicator> {
+    let deadline = Instant::now() + config.start_timeout;
+    let tuning = tuning(config)?;
+    let Agreement { secret, epoch } = bootstrap::given(bootstrap, config)?;
+    let secret = Some(secret);
+    let mut transport = Some(transport);
+    let open = &mut |key| {
+        let mut all = match config.transport {
+            TransportChoice::Auto => transports::inside_hosts(key)?,
+            TransportChoice::Own => Vec::new(),
+            choice => {
+                let reason = format!("the program brings a transport, but the settings ask for {choice:?}");
+                return Err(Error::Bootstrap(format!("{reason}: unset GRADWIRE_TRANSPORT").into()));
+            }
+        };
+        all.extend(transport.take());
+        Ok(all)
+    };
+    start(bootstrap, Start { config, tuning, secret, epoch, source: "the program", deadline }, open)
 }
 
 /// What ranks must agree on beyond the calls: which algorithm serves which size.
@@ -63,7 +98,10 @@ struct Start<'a> {
     deadline: Instant,
 }
 
-fn start(bootstrap: &mut dyn Bootstrap, start: Start<'_>) -> Result<Communicator> {
+/// Makes the transports of a job with this secret.
+type Open<'a> = dyn FnMut(Option<[u8; 32]>) -> Result<Vec<Box<dyn Transport>>> + 'a;
+
+fn start(bootstrap: &mut dyn Bootstrap, start: Start<'_>, open: &mut Open<'_>) -> Result<Communicator> {
     let Start { config, tuning, secret, epoch, source, deadline } = start;
     let (rank, size) = (bootstrap.rank(), bootstrap.size());
     let identity = Identity {
@@ -75,7 +113,7 @@ fn start(bootstrap: &mut dyn Bootstrap, start: Start<'_>) -> Result<Communicator
         processors: processors(),
     };
     let key = secret.as_ref().map(|secret| *secret.as_bytes());
-    let carriers = if size == 1 { Vec::new() } else { transports::open(config, key)? };
+    let carriers = if size == 1 { Vec::new() } else { open(key)? };
     let wired =
         wire_up::connect(&identity, carriers, &mut |bytes| bootstrap.all_gather(bytes, deadline), deadline)?;
     let paths: Vec<&str> = (0..size as u32).map(|process| wired.wires.name_of(process)).collect();

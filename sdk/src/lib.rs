@@ -48,7 +48,7 @@ pub use gradwire_schema::{
     InvalidValue, OperationId, Properties, Reduction, gradient, layout, operation,
 };
 pub use in_process::{run, run_over};
-pub use init::{init, init_over, init_with};
+pub use init::{init, init_over, init_over_transport, init_with};
 pub use plan::Determinism;
 pub use rank::Rank;
 pub use reduce_local::reduce_local;

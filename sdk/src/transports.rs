@@ -25,12 +25,28 @@ pub(crate) fn open(config: &Config, secret: Option<[u8; 32]>) -> Result<Vec<Box<
     if wants(TransportChoice::Tcp) {
         all.push(tcp(config, secret)?);
     }
+    if config.transport == TransportChoice::Own {
+        return Err(Error::Bootstrap(
+            "the settings ask for a transport of the program's, which brings none".into(),
+        ));
+    }
     if all.is_empty() {
         return Err(Error::Bootstrap(
             format!("GRADWIRE_TRANSPORT={:?}: the program was built without it", config.transport).into(),
         ));
     }
     Ok(all)
+}
+
+/// What joins the ranks of one host where the program brings a transport of its own for the others.
+pub(crate) fn inside_hosts(secret: Option<[u8; 32]>) -> Result<Vec<Box<dyn Transport>>> {
+    #[cfg(feature = "shm")]
+    return Ok(vec![shm(secret)?]);
+    #[cfg(not(feature = "shm"))]
+    {
+        let _ = secret;
+        Ok(Vec::new())
+    }
 }
 
 /// Shared memory.

@@ -17,7 +17,7 @@ pub(crate) enum Mpi {
     Mpich,
 }
 
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Conformance {
     /// The MPI library to compare with.
     #[arg(long)]
@@ -34,6 +34,9 @@ pub(crate) struct Conformance {
     /// From this call on, changes the first value that rank 0 gets from Gradwire: one mismatch must be found.
     #[arg(long, value_name = "CALL")]
     corrupt: Option<usize>,
+    /// Gradwire sends everything through the MPI library.
+    #[arg(long)]
+    through: bool,
 }
 
 impl Mpi {
@@ -79,7 +82,11 @@ impl Conformance {
 
     /// Runs the program and ends with its last line, whatever the launcher says afterwards.
     fn compare(&self) -> Outcome {
-        let start = if self.mpi == Mpi::OpenMpi { "own" } else { "mpi" };
+        let start = match self.mpi {
+            _ if self.through => "through",
+            Mpi::OpenMpi => "own",
+            Mpi::Mpich => "mpi",
+        };
         let mut command = self.mpi.launcher();
         command
             .args(["-n", &self.ranks.to_string()])
@@ -106,7 +113,8 @@ impl Conformance {
     }
 }
 
-/// A short comparison with each library that is there, and one that must find a changed value.
+/// With one MPI library: the tests of the transport over it, the examples, a short comparison of calls over Gradwire's own
+/// transports and over MPI, and one that must find a changed value.
 pub(crate) fn short(session: &mut Session) -> Outcome {
     let mpi = Mpi::OpenMpi;
     let missing = session.not_tested.len();
@@ -114,9 +122,20 @@ pub(crate) fn short(session: &mut Session) -> Outcome {
     if session.not_tested.len() > missing {
         return Ok(());
     }
-    run(&mut mpi.cargo(&["build", "--quiet"]))?;
-    let sound = Conformance { mpi, ranks: 3, calls: 300, seed: 1, corrupt: None };
+    let mut tests = mpi.cargo(&["test", "--quiet"]);
+    // Each test is a job of one process, in a container by root.
+    tests.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    run(&mut tests)?;
+    run(&mut mpi.cargo(&["build", "--quiet", "--examples", "--bins"]))?;
+    for ranks in ["2", "3", "5"] {
+        for example in ["beside", "through"] {
+            let program = root().join(format!("target/mpi/{}/debug/examples/{example}", mpi.name()));
+            run(mpi.launcher().args(["-n", ranks]).arg(program))?;
+        }
+    }
+    let sound = Conformance { mpi, ranks: 3, calls: 300, seed: 1, corrupt: None, through: false };
     sound.compare()?;
+    Conformance { through: true, ..sound }.compare()?;
     match (Conformance { corrupt: Some(100), ..sound }).compare() {
         Ok(()) => Err(Failure::Undetected("a comparison with a changed value".to_owned())),
         Err(Failure::Differing(verdict)) if verdict == "calls 300, mismatches 1" => Ok(()),
