@@ -38,11 +38,17 @@ pub(crate) enum Kind {
     Chain,
     /// From each rank to one some ranks further, all at once.
     Shift,
+    /// The same, several at once, the last one waited for first.
+    ShiftsInScope,
+    /// From all other ranks to one, which looks before it receives.
+    Probed,
+    /// One-sided calls between two fences.
+    Window,
     /// Makes a communicator that later calls use.
     Split,
 }
 
-const KINDS: [Kind; 24] = [
+const KINDS: [Kind; 27] = [
     Kind::Barrier,
     Kind::Broadcast,
     Kind::AllReduce,
@@ -66,6 +72,9 @@ const KINDS: [Kind; 24] = [
     Kind::Messages,
     Kind::Chain,
     Kind::Shift,
+    Kind::ShiftsInScope,
+    Kind::Probed,
+    Kind::Window,
     Kind::Split,
 ];
 

@@ -53,6 +53,25 @@ impl Comparison {
         });
     }
 
+    /// A block of a window on which all members have accumulated what they drew, where that block was `start`; `None`: nobody has.
+    pub(crate) fn accumulated<T: Value>(
+        &mut self,
+        call: &Call,
+        group: &Group,
+        start: Option<&[T]>,
+        ours: &[T],
+        theirs: &[T],
+    ) {
+        let Some(start) = start else { return self.moved(ours, theirs) };
+        let mut contributions: Vec<Vec<T>> =
+            group.members.iter().map(|member| values(call, *member, 0, call.count)).collect();
+        contributions.push(copy(start));
+        self.within(ours, theirs, |index| {
+            let column: Vec<T> = contributions.iter().map(|values| values[index]).collect();
+            T::tolerance(call.operation, &column)
+        });
+    }
+
     fn within<T: Value>(&mut self, ours: &[T], theirs: &[T], tolerance: impl Fn(usize) -> f64) {
         let mut ours = ours.to_vec();
         if let Some(first) = ours.first_mut().filter(|_| self.corrupts) {

@@ -12,6 +12,8 @@ mod operation;
 mod perform;
 mod reducing;
 mod value;
+#[allow(unsafe_code, reason = "`rsmpi` has no windows")]
+mod window;
 
 use arguments::{Arguments, Start};
 use call::{Call, Kind};
@@ -35,9 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 fn main() {
     let arguments = Arguments::read(std::env::args().skip(1)).unwrap_or_else(|mistake| end(&mistake, 2));
     // The transport over MPI is driven by a thread of its own.
-    let Some((universe, _)) = initialize_with_threading(Threading::Multiple) else {
-        end("MPI does not start", 2)
-    };
+    let threading = if arguments.start == Start::Through { Threading::Multiple } else { Threading::Single };
+    let Some((universe, _)) = initialize_with_threading(threading) else { end("MPI does not start", 2) };
     let theirs = universe.world();
     let ours = match arguments.start {
         Start::Own => gradwire::init(),

@@ -4,6 +4,7 @@ mod messages;
 mod moves;
 mod reduces;
 mod varying;
+mod windows;
 
 use crate::call::{Call, Kind, Type};
 use crate::compare::{Comparison, values};
@@ -70,6 +71,9 @@ impl<'a, T: Value> Pair<'a, T> {
             Kind::Messages => self.messages(),
             Kind::Chain => self.chain(),
             Kind::Shift => self.shift(),
+            Kind::ShiftsInScope => self.shifts_in_scope(),
+            Kind::Probed => self.probed(),
+            Kind::Window => self.window(),
             Kind::Split => Ok(()),
         }
     }

@@ -1,15 +1,16 @@
 //! Gradwire's reducing calls, for an operation that is chosen while the program runs.
 
-use gradwire::{Buffer, Communicator, Rank, Reduction, Result};
+use gradwire::window::WindowOperation;
+use gradwire::{Buffer, Communicator, Rank, Reduction, Result, Window};
 
 /// A call that waits for its operation.
-pub(crate) struct Reducing<'a, T> {
+pub(crate) struct Reducing<'a, T: gradwire::Element> {
     pub(crate) communicator: &'a Communicator,
     pub(crate) how: How<'a, T>,
 }
 
 /// Which call, on what.
-pub(crate) enum How<'a, T> {
+pub(crate) enum How<'a, T: gradwire::Element> {
     InPlace(&'a mut [T]),
     Into(&'a [T], &'a mut [T]),
     /// In memory that the library allocates.
@@ -23,10 +24,14 @@ pub(crate) enum How<'a, T> {
     Scatter(&'a [T], &'a mut [T]),
     Scan(&'a mut [T]),
     ExclusiveScan(&'a [T], &'a mut [T]),
+    /// On the part of a rank, from an offset on.
+    Accumulate(&'a Window<T>, Rank, usize, &'a [T]),
+    /// The same with one element; what was there comes back.
+    FetchAndOp(&'a Window<T>, Rank, usize, T, &'a mut [T]),
 }
 
 impl<T: gradwire::Element> Reducing<'_, T> {
-    pub(crate) fn by<R: Reduction<T> + Copy>(self, reduction: R) -> Result<()> {
+    pub(crate) fn by<R: Reduction<T> + WindowOperation<T> + Copy>(self, reduction: R) -> Result<()> {
         let Self { communicator, how } = self;
         match how {
             How::InPlace(values) => communicator.all_reduce(values, reduction),
@@ -34,6 +39,13 @@ impl<T: gradwire::Element> Reducing<'_, T> {
             How::Root(values, root) => communicator.reduce(values, root, reduction),
             How::RootInto(source, destination, root) => {
                 communicator.reduce_into(source, destination, root, reduction)
+            }
+            How::Accumulate(window, rank, offset, values) => {
+                window.accumulate(rank, offset, values, reduction)
+            }
+            How::FetchAndOp(window, rank, offset, value, before) => {
+                before[0] = window.fetch_and_op(rank, offset, value, reduction)?;
+                Ok(())
             }
             How::Scan(values) => communicator.scan(values, reduction),
             How::ExclusiveScan(source, destination) => {

@@ -6,7 +6,7 @@ use crate::reducing::Reducing;
 use fastrand::Rng;
 use gradwire::{
     BitwiseAnd, BitwiseOr, BitwiseXor, Element, LogicalAnd, LogicalOr, LogicalXor, Max, Min, Product, Result,
-    Sum,
+    Sum, Window,
 };
 use std::fmt::Debug;
 
@@ -21,6 +21,15 @@ pub(crate) trait Value: Element + mpi::traits::Equivalence + PartialEq + Debug {
 
     /// Lets Gradwire reduce by the operation.
     fn reduce(operation: Operation, reducing: Reducing<'_, Self>) -> Result<()>;
+
+    /// Swaps one element of a window by Gradwire; `None` for types that neither side compares.
+    fn compare_and_swap(
+        window: &Window<Self>,
+        rank: usize,
+        offset: usize,
+        comparand: Self,
+        value: Self,
+    ) -> Option<Result<Self>>;
 
     /// How far apart two results of the same contributions may be, if at all: one rounding for each addition or
     /// multiplication.
@@ -52,6 +61,10 @@ macro_rules! floats {
                     Operation::Max => reducing.by(Max),
                     _ => reducing.by(Sum),
                 }
+            }
+
+            fn compare_and_swap(_: &Window<Self>, _: usize, _: usize, _: Self, _: Self) -> Option<Result<Self>> {
+                None
             }
 
             fn tolerance(operation: Operation, contributions: &[Self]) -> f64 {
@@ -105,6 +118,16 @@ macro_rules! integers {
                     Operation::LogicalOr => reducing.by(LogicalOr),
                     Operation::LogicalXor => reducing.by(LogicalXor),
                 }
+            }
+
+            fn compare_and_swap(
+                window: &Window<Self>,
+                rank: usize,
+                offset: usize,
+                comparand: Self,
+                value: Self,
+            ) -> Option<Result<Self>> {
+                Some(window.compare_and_swap(rank, offset, comparand, value))
             }
 
             fn tolerance(_: Operation, _: &[Self]) -> f64 {

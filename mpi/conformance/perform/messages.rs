@@ -46,6 +46,91 @@ impl<T: Value> Pair<'_, T> {
         Ok(())
     }
 
+    pub(super) fn shifts_in_scope(&mut self) -> Result<()> {
+        let (rank, size, tag) = (self.group.rank(), self.group.size(), self.call.tag);
+        let distance = self.root();
+        let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
+        let tags = tag..tag + self.call.several as u32;
+        let [mut ours, mut theirs] = [0, 1].map(|_| vec![self.nothing(1); self.call.several]);
+        let (source, is_synchronous) = (&self.source, self.call.chooses(4));
+        self.group.ours.scope(|scope| {
+            let sends: Vec<_> = tags
+                .clone()
+                .map(|tag| match is_synchronous {
+                    true => scope.synchronous_send(source, to, tag),
+                    false => scope.send(source, to, tag),
+                })
+                .collect();
+            // Those that were sent last are asked for first.
+            let receives: Vec<_> = ours
+                .iter_mut()
+                .zip(tags.clone())
+                .rev()
+                .map(|(values, tag)| scope.recv(&mut values[..], from, tag))
+                .collect();
+            receives.into_iter().rev().try_for_each(|request| request.wait().1.map(drop))?;
+            sends.into_iter().rev().try_for_each(|request| request.wait().1)
+        })??;
+        mpi::request::scope(|scope| {
+            let [to, from] = [to, from].map(|rank| self.group.theirs.process_at_rank(rank as i32));
+            let sends: Vec<_> = tags
+                .clone()
+                .map(|tag| match is_synchronous {
+                    true => to.immediate_synchronous_send_with_tag(scope, &source[..], tag as i32),
+                    false => to.immediate_send_with_tag(scope, &source[..], tag as i32),
+                })
+                .collect();
+            let receives: Vec<_> = theirs
+                .iter_mut()
+                .zip(tags.clone())
+                .rev()
+                .map(|(values, tag)| from.immediate_receive_into_with_tag(scope, &mut values[..], tag as i32))
+                .collect();
+            receives.into_iter().rev().for_each(mpi::request::Request::wait_without_status);
+            sends.into_iter().rev().for_each(mpi::request::Request::wait_without_status);
+        });
+        ours.iter().zip(&theirs).for_each(|(ours, theirs)| self.comparison.moved(ours, theirs));
+        Ok(())
+    }
+
+    /// As many values from each rank as that has drawn; the receiver does not know how many.
+    pub(super) fn probed(&mut self) -> Result<()> {
+        let (rank, size, root, tag) = (self.group.rank(), self.group.size(), self.root(), self.call.tag);
+        let drawn = |rank: usize| {
+            let draw = self.call.random(self.group.members[rank] + 0x20_000).usize(..=self.call.count);
+            // So that it does not depend on who comes first which message is which.
+            draw * size + rank
+        };
+        if rank != root {
+            let values = self.some(drawn(rank));
+            self.group.ours.send(&values, root, tag)?;
+            self.group.theirs.process_at_rank(root as i32).send_with_tag(&values[..], tag as i32);
+            return Ok(());
+        }
+        for from in (0..size).filter(|from| *from != root) {
+            let ours = if self.call.chooses(3) {
+                let seen = self.group.ours.probe::<T>(from, tag)?;
+                let mut ours = self.some(seen.count);
+                let received = self.group.ours.recv(&mut ours, from, tag)?;
+                if seen != received {
+                    self.comparison.differs(format!("saw {seen:?} and received {received:?}"));
+                }
+                ours
+            } else {
+                let message = self.group.ours.matched_probe(from, tag)?;
+                let mut ours = self.some(message.count::<T>()?);
+                message.recv(&mut ours)?;
+                ours
+            };
+            let process = self.group.theirs.process_at_rank(from as i32);
+            let (message, status) = process.matched_probe_with_tag(tag as i32);
+            let mut theirs = self.some(status.count(T::equivalent_datatype()) as usize);
+            message.matched_receive_into(&mut theirs[..]);
+            self.comparison.moved(&ours, &theirs);
+        }
+        Ok(())
+    }
+
     fn receive(&mut self, from: usize, tag: u32) -> Result<Vec<T>> {
         let [mut ours, mut theirs] = [self.nothing(1), self.nothing(1)];
         let source = if self.call.chooses(1) { gradwire::Source::Any } else { gradwire::Source::Rank(from) };
