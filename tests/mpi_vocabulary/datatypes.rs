@@ -1,7 +1,7 @@
 //! Structured types, with nothing to declare but a derive.
 
 use super::everywhere;
-use gradwire::Equivalence;
+use gradwire::{Equivalence, Laws, Operation};
 
 /// What would be displacements and block lengths.
 #[derive(Equivalence, Clone, Copy, PartialEq, Debug)]
@@ -85,5 +85,73 @@ fn a_column_is_sent_as_a_vector() {
             comm.recv(&mut column, 0, 0).unwrap();
             assert_eq!(column, [2_u16, 12, 22]);
         }
+    });
+}
+
+/// Which parts of a vector go where: two of every three elements, and the third stays.
+#[test]
+fn parts_of_a_vector_go_around_a_ring() {
+    everywhere(|comm| {
+        let (rank, size) = (comm.rank(), comm.size());
+        let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
+        let own = |rank: usize| (1..=9).map(|index| (rank * index) as i32).collect::<Vec<_>>();
+        let pairs =
+            |values: &[i32]| values.chunks(3).flat_map(|three| [three[0], three[1]]).collect::<Vec<_>>();
+        let mut received = [0; 6];
+        comm.send_receive(&pairs(&own(rank)), next, 0, &mut received, previous, 0).unwrap();
+        let mut values = [-1; 9];
+        for (three, pair) in values.chunks_mut(3).zip(received.chunks(2)) {
+            three[..2].copy_from_slice(pair);
+        }
+        assert_eq!(pairs(&values), pairs(&own(previous)));
+        assert!(values.chunks(3).all(|three| three[2] == -1));
+    });
+}
+
+#[derive(Equivalence, Clone, Copy, Default, PartialEq, Debug)]
+struct Complex {
+    re: f64,
+    im: f64,
+}
+
+#[test]
+fn complex_numbers_are_broadcast_and_multiplied() {
+    let times = Operation::new(
+        "complex product",
+        Laws::none().associative(),
+        |left: &mut [Complex], right: &[Complex]| {
+            for (a, b) in left.iter_mut().zip(right) {
+                *a = Complex { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re };
+            }
+        },
+    );
+    everywhere(|comm| {
+        let numbers = [1.0, 2.0, 3.0].map(|re| Complex { re, im: re + 1.0 });
+        let mut values = if comm.rank() == 0 { numbers } else { [Complex { re: 0.0, im: 0.0 }; 3] };
+        comm.broadcast(&mut values, 0).unwrap();
+        assert_eq!(values, numbers);
+        // (1 + 2i) (2 + 2i) (3 + 2i) ..., in whole numbers.
+        let mut product = [Complex { re: comm.rank() as f64 + 1.0, im: 2.0 }];
+        comm.all_reduce(&mut product, times.clone()).unwrap();
+        let (re, im) =
+            (1..=comm.size() as i32).fold((1, 0), |(re, im), next| (re * next - 2 * im, 2 * re + im * next));
+        assert_eq!(product, [Complex { re: re.into(), im: im.into() }]);
+    });
+}
+
+/// As bytes, of whose layout nothing but the type must be known.
+#[test]
+fn values_are_packed_sent_as_bytes_and_unpacked() {
+    everywhere(|comm| {
+        let root = comm.size() - 1;
+        let mut bytes = [0; <Cell<3> as Equivalence>::PACKED_SIZE];
+        if comm.rank() == root {
+            cell(4).pack(&mut bytes);
+        }
+        comm.broadcast(&mut bytes, root).unwrap();
+        assert_eq!(Cell::<3>::unpack(&bytes).unwrap(), cell(4));
+        // What no value has is refused: the kind of the first particle.
+        bytes[0] = 2;
+        assert!(Cell::<3>::unpack(&bytes).is_err());
     });
 }

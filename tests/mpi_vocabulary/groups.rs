@@ -1,7 +1,7 @@
 //! Communicators of some of the ranks.
 
 use super::everywhere;
-use gradwire::{Relation, Sum};
+use gradwire::{Communicator, Relation, Sum};
 
 #[test]
 fn odd_and_even_ranks_part() {
@@ -52,5 +52,45 @@ fn a_duplicate_is_a_world_of_its_own() {
         other.recv(&mut received[..1], previous, 0).unwrap();
         comm.recv(&mut received[1..], previous, 0).unwrap();
         assert_eq!(received, [2, 1]);
+    });
+}
+
+#[test]
+fn halves_of_a_group_and_its_reverse() {
+    everywhere(|comm| {
+        let (rank, size) = (comm.rank(), comm.size());
+        let all = comm.group();
+        assert_eq!((all.size(), all.rank()), (size, Some(rank)));
+        let (first, second) = (all.include(0..size / 2).unwrap(), all.exclude(0..size / 2).unwrap());
+        assert_eq!(first.compare(&second), Relation::Different);
+        assert!(first.rank().is_some() != second.rank().is_some());
+        assert_eq!(first.union(&second).unwrap().compare(&all), Relation::Identical);
+        assert_eq!(all.difference(&second).unwrap().compare(&first), Relation::Identical);
+        assert_eq!(first.intersection(&second).unwrap().size(), 0);
+        let reverse = all.include((0..size).rev()).unwrap();
+        assert_eq!(reverse.compare(&all), Relation::Similar);
+        assert_eq!(
+            (reverse.rank(), all.translate(rank, &reverse)),
+            (Some(size - 1 - rank), Some(size - 1 - rank))
+        );
+    });
+}
+
+/// For any communicator, be it the world or a part of it.
+fn prefix_sum(comm: &Communicator) -> u64 {
+    let mut sum = [comm.rank() as u64];
+    comm.scan(&mut sum, Sum).unwrap();
+    sum[0]
+}
+
+#[test]
+fn a_function_takes_any_communicator() {
+    everywhere(|comm| {
+        let up_to = |rank: usize| (rank * (rank + 1) / 2) as u64;
+        assert_eq!(prefix_sum(&comm), up_to(comm.rank()));
+        // Each group has a communicator without the others taking part.
+        let same = (comm.rank() % 2..comm.size()).step_by(2);
+        let part = comm.create_from_group(&comm.group().include(same).unwrap()).unwrap();
+        assert_eq!(prefix_sum(&part), up_to(comm.rank() / 2));
     });
 }

@@ -76,3 +76,37 @@ fn ways_of_sending() {
         _ => {}
     });
 }
+
+#[test]
+fn nobody_passes_a_barrier_before_all_have_come() {
+    everywhere(|comm| {
+        let others = comm.size() - 1;
+        if comm.rank() > 0 {
+            comm.send(&[1_u64], 0, 0).unwrap();
+            comm.barrier().unwrap();
+            comm.send(&[2_u64], 0, 0).unwrap();
+            return;
+        }
+        for said in [1, 2] {
+            for _ in 0..others {
+                let mut value = [0_u64];
+                comm.recv(&mut value, Source::Any, 0).unwrap();
+                assert_eq!(value, [said]);
+            }
+            if said == 1 {
+                comm.barrier().unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn a_buffered_message_to_oneself_waits_until_it_is_received() {
+    everywhere(|comm| {
+        comm.set_send_buffer(1 << 20);
+        let values: Vec<f32> = (0..1024).map(|index| (comm.rank() * 1024 + index) as f32).collect();
+        comm.buffered_send(&values, comm.rank(), 5).unwrap();
+        let (received, from) = comm.recv_vec::<f32>(Source::Any, Tag::Any).unwrap();
+        assert_eq!((from.source, from.tag, received), (comm.rank(), 5, values));
+    });
+}
