@@ -115,10 +115,13 @@ impl Conformance {
     }
 }
 
-/// With one MPI library: the tests of the transport over it, the examples, a short comparison of calls over Gradwire's own
-/// transports and over MPI, and one that must find a changed value.
+/// With each MPI library that is there: the tests of the transport over it, the examples, a short comparison of calls over
+/// Gradwire's own transports and over MPI, and one that must find a changed value.
 pub(crate) fn short(session: &mut Session) -> Outcome {
-    let mpi = Mpi::OpenMpi;
+    [Mpi::OpenMpi, Mpi::Mpich].into_iter().try_for_each(|mpi| short_with(mpi, session))
+}
+
+fn short_with(mpi: Mpi, session: &mut Session) -> Outcome {
     let missing = session.not_tested.len();
     packages::provide_for_mpi(session, mpi.name())?;
     if session.not_tested.len() > missing {

@@ -16,6 +16,11 @@ pub trait Backend: Sized {
         None
     }
 
+    /// Why what is sent does not leave before the other endpoint takes it, if so; then what tells that it has left is skipped.
+    fn keeps_output() -> Option<String> {
+        None
+    }
+
     /// A new job with nobody in it.
     fn start() -> Self;
 
