@@ -44,6 +44,16 @@ pub(crate) struct Job {
 impl Job {
     /// Starts `ranks` ranks that play a part.
     pub(crate) fn start(ranks: usize, part: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::start_program(RANK, ranks, part, variables)
+    }
+
+    /// Starts `ranks` processes of a program that becomes [`RANK`].
+    pub(crate) fn start_program(
+        program: &str,
+        ranks: usize,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("job-{}-{number}", std::process::id());
@@ -53,8 +63,8 @@ impl Job {
         let listener = UnixListener::bind(&reports).unwrap();
         let temporary = directory.join("tmp");
         std::fs::create_dir_all(&temporary).unwrap();
-        let mut launcher = Launcher::new(RANK)
-            .arguments(part)
+        let mut launcher = Launcher::new(program)
+            .arguments(arguments)
             .ranks(ranks)
             .output(Output::Inherited)
             .on_failure(OnFailure::Continue)

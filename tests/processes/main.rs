@@ -1,10 +1,11 @@
-//! Jobs of real processes: ranks that are killed, stopped, leave, panic or wait, ranks on two hosts, and MPI's launchers.
+//! Jobs of real processes: ranks that are killed, stopped, leave, panic, wait or are rationed, ranks on two hosts, and MPI's launchers.
 
 mod hosts;
 mod job;
 mod killing;
 mod launchers;
 mod leaving;
+mod ration;
 mod remote;
 mod stopping;
 mod waiting;
