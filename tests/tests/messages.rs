@@ -42,6 +42,7 @@ over! {
     crate::messages::buffered::a_full_buffer => a_full_buffer,
     crate::messages::buffered::a_dropped_communicator => a_dropped_communicator,
     crate::messages::matching::the_order_is_kept => the_order_is_kept,
+    crate::messages::matching::short_and_long_ones_in_turn => short_and_long_ones_in_turn,
     crate::messages::matching::many_more_than_fit => many_more_than_fit,
     crate::messages::matching::a_thread_for_each_communicator => a_thread_for_each_communicator,
     crate::messages::probing::what_waits => what_waits,

@@ -3,7 +3,7 @@
 use super::Span;
 use crate::Result;
 use crate::driver::Shared;
-use crate::engine::{Begin, Key, Outcome, Work};
+use crate::engine::{Begin, GroupId, Head, Key, Outcome, Pattern, Work};
 use gradwire_schema::Equivalence;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -57,6 +57,20 @@ pub(crate) fn lend_during(
     let result = shared.wait(guard.key);
     std::mem::forget(guard);
     result
+}
+
+/// Receives a short message into memory, if it is here or comes soon; `None`: an operation is needed.
+pub(crate) fn lend_briefly(
+    shared: &Shared,
+    id: GroupId,
+    pattern: Pattern,
+    kind: u64,
+    bytes: &mut [u8],
+) -> Option<Head> {
+    // SAFETY: once `receive_briefly` has returned or unwound nobody uses the span; until then `bytes` stays borrowed and is
+    // not used.
+    let span = unsafe { Span::of_slice(bytes) };
+    shared.receive_briefly(id, pattern, kind, span)
 }
 
 struct Guard<'a> {

@@ -3,11 +3,14 @@
 use super::Communicator;
 use super::call::misuse;
 use super::memory::{packed, unpack};
-use crate::buffer::{Private, lend, lend_during, lend_shared};
+use crate::buffer::{Private, lend, lend_briefly, lend_during, lend_shared};
 use crate::engine::{Begin, Outcome, Pattern, Payload, Work};
 use crate::{Error, Rank, Result};
 use gradwire_schema::{CallSignature, Equivalence};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Shorter deadlines than this are kept to the millisecond.
+const BRIEF: Duration = Duration::from_millis(10);
 
 /// Whose message to receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,8 +115,15 @@ impl Communicator {
         from: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Received> {
-        let work = Work::receive::<T>(self.pattern(from.into(), tag.into())?, None);
+        let pattern = self.pattern(from.into(), tag.into())?;
+        let work = Work::receive::<T>(pattern, None);
         receive_packed(values, |bytes| {
+            // Whoever waits longer has a deadline, which only an operation keeps.
+            if self.timeout.get().is_none_or(|timeout| timeout >= BRIEF)
+                && let Some(head) = lend_briefly(self.job.shared(), self.id, pattern, T::FINGERPRINT, bytes)
+            {
+                return Ok((head.source, head.tag, head.len));
+            }
             match lend(self.job.shared(), self.message(), bytes, work, |outcome, _| outcome)? {
                 Outcome::Received { source, tag, len } => Ok((source, tag, len)),
                 _ => Err(no_message()),
@@ -183,8 +193,12 @@ impl Communicator {
     fn send_lent<T: Equivalence>(&self, values: &[T], to: Rank, tag: u32, synchronous: bool) -> Result<()> {
         self.check_root(to)?;
         let kind = T::FINGERPRINT;
+        let bytes = packed(values);
+        if !synchronous && self.job.shared().send_briefly(self.id, (to, tag, kind), &bytes) {
+            return Ok(());
+        }
         let work = |span| Work::Send { to, tag, kind, payload: Payload::Lent(span), synchronous };
-        lend_shared(self.job.shared(), self.message(), &packed(values), work)?;
+        lend_shared(self.job.shared(), self.message(), &bytes, work)?;
         Ok(())
     }
 

@@ -5,8 +5,8 @@ use super::wires::Wires;
 use crate::Error;
 use crate::engine::{Engine, Key, Outcome, Process};
 use gradwire_transport::{Activity, Event, EventRef, Events};
+use rustc_hash::FxHashMap as HashMap;
 use std::any::Any;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -45,10 +45,10 @@ impl Core {
             engine,
             wires,
             events: Events::new(),
-            results: HashMap::new(),
-            wakers: HashMap::new(),
+            results: HashMap::default(),
+            wakers: HashMap::default(),
             alarms: Arc::default(),
-            detached: HashMap::new(),
+            detached: HashMap::default(),
             broken: None,
             losses: Vec::new(),
             rung: false,
@@ -169,6 +169,11 @@ impl Core {
     /// Wakes a task when the operation has ended.
     pub(crate) fn wake_for(&mut self, key: Key, waker: &Waker) {
         self.wakers.insert(key, waker.clone());
+    }
+
+    /// Whether all calls fail, since a transport broke as a whole.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.is_some()
     }
 
     pub(crate) fn has_result(&self, key: Key) -> bool {

@@ -69,7 +69,8 @@ impl Ledger {
 
     /// All that has come back since the last call.
     pub(crate) fn take_returns(&self) -> Vec<(usize, Region, Allocation)> {
-        if self.returned.swap(false, Ordering::Acquire) {
+        // To look costs less than to take, and is done at every turn.
+        if self.returned.load(Ordering::Relaxed) && self.returned.swap(false, Ordering::Acquire) {
             std::mem::take(&mut self.books().returns)
         } else {
             Vec::new()

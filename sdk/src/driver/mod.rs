@@ -5,6 +5,7 @@
 //! on a condition variable, and are handed the crank when the sleeper leaves. A service thread sleeps there when no
 //! caller does: timers, heartbeats, futures and answers to peers go on during long computation, at no cost.
 
+mod brief;
 mod core;
 mod crank;
 mod ledger;

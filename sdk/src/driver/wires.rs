@@ -9,7 +9,7 @@ use gradwire_transport::{
     Allocation, Capabilities, Direct, ImportError, Limits, Linger, Peer, Posted, Put, Region, RegionKey,
     RegisterError, RemoteRegion, Tag, Transport, TransportError,
 };
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 use std::sync::Arc;
 
 /// Everything is told apart by frame headers: transports need no label.
@@ -49,8 +49,12 @@ impl Wires {
     }
 
     pub(crate) fn add(&mut self, transport: Box<dyn Transport>) -> usize {
-        let carrier =
-            Carrier { transport, processes: HashMap::new(), blocks: HashMap::new(), idle: HashMap::new() };
+        let carrier = Carrier {
+            transport,
+            processes: HashMap::default(),
+            blocks: HashMap::default(),
+            idle: HashMap::default(),
+        };
         self.carriers.push(carrier);
         self.carriers.len() - 1
     }

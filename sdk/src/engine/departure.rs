@@ -11,7 +11,7 @@ use super::port::{Port, Process};
 use super::{Engine, Key, Letter};
 use crate::Rank;
 use gradwire_schema::{FrameHeader, FrameKind};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,12 @@
 //! The members of a communicator, and what is known of it before its calls are made here.
 
-use super::message::{Lane, Mailbox, Shelf};
+use super::message::{Expected, Lane, Mailbox, Shelf};
 use super::port::Process;
 use super::{Fault, Key, call};
 use crate::{Call, Rank};
 use gradwire_schema::{CallSignature, FrameHeader};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use rustc_hash::FxHashMap as HashMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -109,6 +110,8 @@ pub(crate) struct Group {
     pub(crate) early: BTreeMap<u64, Vec<(Process, FrameHeader, Vec<u8>)>>,
     /// Messages, and who wants them.
     pub(crate) mailbox: Mailbox,
+    /// The receive that waits without being an operation: a communicator has one caller.
+    pub(crate) expected: Option<Expected>,
     /// The messages to each rank.
     pub(crate) lanes: HashMap<Rank, Lane>,
     /// The messages of each rank.
@@ -138,15 +141,21 @@ impl Group {
             calls,
             ranks,
             begun: 0,
-            active: HashMap::new(),
+            active: HashMap::default(),
             early: BTreeMap::new(),
             mailbox: Mailbox::default(),
-            lanes: HashMap::new(),
-            shelves: HashMap::new(),
+            expected: None,
+            lanes: HashMap::default(),
+            shelves: HashMap::default(),
             buffered: 0,
             dropped: false,
             ending: None,
         }
+    }
+
+    /// Whether calls on it may begin.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.ending.is_none() && !self.dropped
     }
 
     pub(crate) fn end(&mut self, ending: Ending) {

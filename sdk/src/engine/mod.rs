@@ -26,7 +26,7 @@ use departure::Departures;
 use fault::Fault;
 pub(crate) use flow::Job;
 pub(crate) use group::{Calls, GroupId};
-pub(crate) use message::{Found, Pattern, Payload, Probing};
+pub(crate) use message::{Expectation, Found, Head, Pattern, Payload, Probing};
 use operation::call;
 pub(crate) use operation::{Outcome, Part, Then, Work, mismatch};
 pub(crate) use port::{Port, Process, Sent, Staging};
@@ -36,8 +36,9 @@ use crate::{Error, Rank};
 use gradwire_schema::{CallSignature, FrameHeader};
 use group::{Dropped, Ending, Group};
 use operation::Operation;
+use rustc_hash::FxHashMap as HashMap;
 use slot::Slots;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -117,7 +118,7 @@ impl Engine {
     pub(crate) fn new(own: Process, hosts: Vec<Arc<str>>, now: Instant) -> Self {
         Self {
             own,
-            groups: HashMap::new(),
+            groups: HashMap::default(),
             dropped: Dropped::default(),
             operations: BTreeMap::new(),
             restless: BTreeSet::new(),

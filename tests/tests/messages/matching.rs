@@ -41,6 +41,54 @@ pub(crate) fn the_order_is_kept(over: Over) {
     });
 }
 
+/// Messages that leave at once and messages that need an operation, received by calls of both kinds: none overtakes another.
+pub(crate) fn short_and_long_ones_in_turn(over: Over) {
+    const ROUNDS: usize = 40;
+    // Short, too long to leave unasked, empty, and short again.
+    const LENGTHS: [usize; 4] = [3, 20_000, 0, 5];
+    let message = |index: usize| vec![index as u32; LENGTHS[index % 4]];
+    run(over, 2, |comm| {
+        for round in 0..ROUNDS {
+            let first = 4 * round;
+            if comm.rank() == 0 {
+                // The second and the third are under way while the fourth leaves.
+                comm.send(&message(first), 1, 7).unwrap();
+                let [second, third] = [message(first + 1), message(first + 2)];
+                comm.scope(|scope| {
+                    let requests = [scope.send(&second, 1, 7), scope.synchronous_send(&third, 1, 7)];
+                    comm.send(&message(first + 3), 1, 7).unwrap();
+                    requests.into_iter().for_each(|request| request.wait().1.unwrap());
+                })
+                .unwrap();
+                continue;
+            }
+            let [mut early, mut late] = [vec![u32::MAX; 20_000], vec![u32::MAX; 20_000]];
+            comm.scope(|scope| {
+                // Receives that were started are served before a call that waits.
+                let started = (round % 2 == 0).then(|| scope.recv(&mut early[..], 0, 7));
+                let next = first + usize::from(started.is_some());
+                let received = comm.recv(&mut late, 0, Tag::Any).unwrap();
+                assert_eq!(
+                    (received.count, &late[..received.count]),
+                    (LENGTHS[next % 4], &message(next)[..])
+                );
+                if let Some(request) = started {
+                    let (values, received) = request.wait();
+                    assert_eq!(values[..received.unwrap().count], message(first)[..]);
+                }
+            })
+            .unwrap();
+            for index in first + 1 + usize::from(round % 2 == 0)..first + 4 {
+                let received = comm.recv(&mut late, Source::Any, 7).unwrap();
+                assert_eq!(
+                    (received.count, &late[..received.count]),
+                    (LENGTHS[index % 4], &message(index)[..])
+                );
+            }
+        }
+    });
+}
+
 /// More than a receiver keeps the bytes of: what is wanted last comes first.
 pub(crate) fn many_more_than_fit(over: Over) {
     const MESSAGES: usize = 3000;

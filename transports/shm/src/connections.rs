@@ -183,14 +183,12 @@ impl Connections {
         events: &mut Events,
     ) -> Result<Activity, TransportError> {
         let slept = std::mem::take(&mut self.asleep);
-        let mut busy = false;
+        let (mut busy, mut rung) = (false, false);
         let mut settled = true;
         for (peer, state) in &mut self.peers {
             match state {
                 State::Connected { link, .. } => {
-                    if slept {
-                        link.wake_up();
-                    }
+                    rung |= slept && link.wake_up();
                     busy |= link.drain_ring(*peer, scratch, events);
                     settled &= link.end().is_none();
                 }
@@ -199,7 +197,7 @@ impl Connections {
             }
         }
         let due = self.last_poll.is_none_or(|last| now.saturating_duration_since(last) >= POLL_INTERVAL);
-        if slept || due || !settled || !self.callers.is_empty() {
+        if rung || due || !settled || !self.callers.is_empty() {
             self.last_poll = Some(now);
             let before = events.len();
             busy |= self.poll(now, announcements, events)?;

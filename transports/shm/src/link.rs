@@ -132,7 +132,7 @@ impl Link {
             }
             taken += 1;
         }
-        if self.incoming.release() && self.outgoing.consumer_sleeps() {
+        if self.incoming.release() && self.outgoing.rouses_consumer() {
             self.bell.ring();
         }
         let room = self.outgoing.has_room_again();
@@ -145,8 +145,9 @@ impl Link {
         quiet && self.end.is_none() && !self.outgoing.is_waiting_in_vain()
     }
 
-    pub(crate) fn wake_up(&mut self) {
-        self.incoming.wake_up();
+    /// Takes `fall_asleep` back. Whether the peer rang meanwhile.
+    pub(crate) fn wake_up(&mut self) -> bool {
+        self.incoming.wake_up()
     }
 
     /// Reads the socket until it is empty, or has ended.

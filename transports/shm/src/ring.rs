@@ -19,7 +19,7 @@ const GROUP: usize = 16;
 const TAIL: usize = 0;
 /// How many words were ever read. Stored by the consumer.
 const HEAD: usize = GROUP;
-/// Not 0: the consumer sleeps, or is about to. Stored by the consumer.
+/// Not 0: the consumer sleeps, or is about to. Set by the consumer, cleared by whoever rings, or by itself.
 const CONSUMER_SLEEPS: usize = 2 * GROUP;
 /// Not 0: the producer found no room and wants to be told. Set by the producer, cleared by the consumer.
 const PRODUCER_WAITS: usize = 3 * GROUP;
@@ -83,7 +83,7 @@ impl<S: Storage> Producer<S> {
         words[TAIL].store(self.tail.0, Ordering::Release);
         // Pairs with the fence in `Consumer::fall_asleep`: either it sees the record, or we see that it sleeps.
         fence(Ordering::SeqCst);
-        Ok(Pushed::Yes { wake: self.consumer_sleeps() })
+        Ok(Pushed::Yes { wake: self.rouses_consumer() })
     }
 
     /// Whether a record of `len` bytes would fit now. If not, the consumer will ring our bell when it has read.
@@ -131,9 +131,11 @@ impl<S: Storage> Producer<S> {
         told
     }
 
-    /// Whether the consumer sleeps.
-    pub(crate) fn consumer_sleeps(&self) -> bool {
-        self.storage.words()[CONSUMER_SLEEPS].load(Ordering::Relaxed) != 0
+    /// Whether the consumer sleeps and nobody has rung for it: then that is up to the caller.
+    pub(crate) fn rouses_consumer(&self) -> bool {
+        let flag = &self.storage.words()[CONSUMER_SLEEPS];
+        // Taken in one step, so that a sleeper is rung for once. Acquires nothing: it only decides about the bell.
+        flag.load(Ordering::Relaxed) != 0 && flag.swap(0, Ordering::AcqRel) != 0
     }
 }
 
@@ -211,9 +213,9 @@ impl<S: Storage> Consumer<S> {
         self.head == self.tail && matches!(self.refresh(), Ok(false))
     }
 
-    /// Takes `fall_asleep` back.
-    pub(crate) fn wake_up(&mut self) {
-        self.storage.words()[CONSUMER_SLEEPS].store(0, Ordering::Relaxed);
+    /// Takes `fall_asleep` back. Whether somebody rang meanwhile.
+    pub(crate) fn wake_up(&mut self) -> bool {
+        self.storage.words()[CONSUMER_SLEEPS].swap(0, Ordering::AcqRel) == 0
     }
 }
 
@@ -241,17 +243,28 @@ impl<'a> Ring<'a> {
     }
 
     fn store(self, position: Wrapping<u64>, bytes: &[u8]) {
-        self.from(position).zip(bytes.chunks(size_of::<u64>())).for_each(|(word, chunk)| {
+        let (chunks, rest) = bytes.as_chunks();
+        let mut words = self.from(position);
+        // The chunks end first: `zip` takes no word for which there is none.
+        for (chunk, word) in chunks.iter().zip(&mut words) {
+            word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+        }
+        if let (false, Some(word)) = (rest.is_empty(), words.next()) {
             let mut value = [0; size_of::<u64>()];
-            value[..chunk.len()].copy_from_slice(chunk);
+            value[..rest.len()].copy_from_slice(rest);
             word.store(u64::from_le_bytes(value), Ordering::Relaxed);
-        });
+        }
     }
 
     fn load(self, position: Wrapping<u64>, bytes: &mut [u8]) {
-        self.from(position).zip(bytes.chunks_mut(size_of::<u64>())).for_each(|(word, chunk)| {
-            chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes()[..chunk.len()]);
-        });
+        let (chunks, rest) = bytes.as_chunks_mut();
+        let mut words = self.from(position);
+        for (chunk, word) in chunks.iter_mut().zip(&mut words) {
+            *chunk = word.load(Ordering::Relaxed).to_le_bytes();
+        }
+        if let (false, Some(word)) = (rest.is_empty(), words.next()) {
+            rest.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes()[..rest.len()]);
+        }
     }
 }
 

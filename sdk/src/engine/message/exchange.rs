@@ -118,7 +118,9 @@ impl Engine {
             Head { source, process, tag: header.tag, kind: header.signature, len, sequence: header.sequence };
         match group.mailbox.claim(&head) {
             Some(key) => self.take(id, key, head, whole.then_some(payload), port),
+            None if whole && self.meets_expectation(id, &head, payload, port) => {}
             None => {
+                let Some(group) = self.groups.get_mut(&id) else { return Ok(()) };
                 let found = group.mailbox.keep(head, whole.then(|| payload.to_vec()));
                 self.found(found, port);
             }
@@ -228,7 +230,7 @@ impl Engine {
     }
 
     /// A message waits no longer: its sender may send more.
-    fn make_room(&mut self, id: GroupId, head: &Head, departure: Departure, port: &mut dyn Port) {
+    pub(super) fn make_room(&mut self, id: GroupId, head: &Head, departure: Departure, port: &mut dyn Port) {
         let Some(group) = self.groups.get_mut(&id).filter(|group| group.rank != head.source) else { return };
         let Some(total) = group.shelves.entry(head.source).or_default().receive(departure, head.len) else {
             return;

@@ -47,6 +47,11 @@ impl Lane {
         (len > 0 && waiting + ENVELOPE <= BUDGET).then_some(Departure::Announced)
     }
 
+    /// Whether sends wait that were started before.
+    pub(super) fn has_queue(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
     /// A message has left.
     pub(super) fn departed(&mut self, departure: Departure, len: usize) {
         self.sent += match departure {

@@ -62,6 +62,19 @@ impl Mailbox {
         self.waiting.remove(index)
     }
 
+    /// The first message for a receive, and its bytes where they are here.
+    pub(super) fn peek(&self, pattern: Pattern) -> Option<(&Head, Option<&[u8]>)> {
+        let envelope = self.waiting.get(self.first(pattern)?)?;
+        Some((&envelope.head, envelope.body.as_deref()))
+    }
+
+    /// The message that `peek` has shown was received.
+    pub(super) fn drop_first(&mut self, pattern: Pattern) {
+        if let Some(index) = self.first(pattern) {
+            self.waiting.remove(index);
+        }
+    }
+
     /// The first message that a probe finds now.
     pub(super) fn look(&mut self, probing: Probing) -> Option<Found> {
         let index = self.first(probing.pattern)?;

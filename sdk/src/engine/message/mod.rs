@@ -5,12 +5,14 @@
 //! to: beyond it even short messages only announce themselves, and beyond a larger one they do not leave before others
 //! have been received.
 
+mod brief;
 mod exchange;
 pub(super) mod lane;
 mod mailbox;
 mod receiving;
 mod sending;
 
+pub(crate) use brief::{Expectation, Expected};
 pub(crate) use lane::{Lane, Shelf};
 pub(crate) use mailbox::Mailbox;
 pub(crate) use receiving::Receiving;
