@@ -4,10 +4,15 @@
 //! everywhere, and middleboxes that forget idle connections by the tests of the TCP transport. A firewall's own table of
 //! connections needs `iptables` or `nft`, which are not everywhere; there a relay stands for it.
 
+mod names;
+
 use crate::job::RANK;
+use names::Names;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 const PORT: u16 = 4711;
 
@@ -70,12 +75,19 @@ impl Hosts {
         std::fs::write(self.directory.join(NAMES[side]), table).unwrap();
     }
 
+    /// Whom a host asks for other names; otherwise as this machine.
+    fn asks(&self, side: usize, resolver: &str) {
+        std::fs::write(self.directory.join(format!("{}.resolver", NAMES[side])), resolver).unwrap();
+    }
+
     /// Starts a rank on a host, which trains and says so.
     fn start(&self, side: usize, variables: &[(&str, &str)]) -> Child {
         // The table, the name and the program follow as arguments.
         let inner = r#"hostname "$1" && exec "$2" train"#;
-        let script =
-            format!(r#"mount --bind "$1" /etc/hosts && exec unshare --uts sh -c '{inner}' sh "$2" "$3""#);
+        let asks = r#"if [ -e "$1.resolver" ]; then mount --bind "$1.resolver" /etc/resolv.conf; fi"#;
+        let script = format!(
+            r#"mount --bind "$1" /etc/hosts && {asks} && exec unshare --uts sh -c '{inner}' sh "$2" "$3""#
+        );
         Command::new("ip")
             .args(["netns", "exec", &self.namespaces[side], "sh", "-c", &script, "sh"])
             .arg(self.directory.join(NAMES[side]))
@@ -197,6 +209,45 @@ fn a_name_that_is_not_known_yet() {
     let output = second.wait_with_output().unwrap();
     assert!(output.status.success() && text(&output.stdout).contains("rank 1 of 2 trained"), "{rest}");
     assert!(ranks[0].take().unwrap().wait().unwrap().success());
+}
+
+/// Case 32: each answer takes longer than the host where the ranks meet looks the name up before it listens all the same.
+#[test]
+fn names_that_are_looked_up_slowly() {
+    let Some(hosts) = Hosts::new("slowly") else { return };
+    let slowly = |_| {
+        std::thread::sleep(Duration::from_millis(700));
+        Some(Ipv4Addr::new(10, 9, 1, 1))
+    };
+    let names = [0, 1].map(|side| Names::serve(&hosts, side, slowly));
+    assert_trained(hosts.start_both(&format!("alpha.slow:{PORT}"), &[]), "by slow servers of names");
+    for (side, names) in names.into_iter().enumerate() {
+        assert!(names.end() > 0, "{} was not asked", NAMES[side]);
+    }
+}
+
+/// Case 32: the error says that it was the name that did not come.
+#[test]
+fn a_name_that_nobody_tells() {
+    let Some(hosts) = Hosts::new("silence") else { return };
+    hosts.knows(0, &[("10.9.1.1", "alpha.silent")]);
+    let names = Names::serve(&hosts, 1, |_| None);
+    let ranks = hosts.start_both(&format!("alpha.silent:{PORT}"), &[("GRADWIRE_START_TIMEOUT", "2s")]);
+    let still = "the name alpha.silent is still being resolved";
+    assert_failed(ranks, ["rank 1 of 2 did not come in time", still]);
+    assert!(names.end() > 0);
+}
+
+/// Case 32: the first answer is of yesterday, when the name was another host's.
+#[test]
+fn a_name_that_first_leads_nowhere() {
+    let Some(hosts) = Hosts::new("stale") else { return };
+    hosts.knows(0, &[("10.9.1.1", "alpha.stale")]);
+    assert!(ip(&format!("-netns {} route add unreachable 10.9.1.9", hosts.namespaces[1])));
+    let names =
+        Names::serve(&hosts, 1, |count| Some(Ipv4Addr::new(10, 9, 1, if count == 0 { 9 } else { 1 })));
+    assert_trained(hosts.start_both(&format!("alpha.stale:{PORT}"), &[]), "by a name that was another's");
+    assert!(names.end() > 1, "the name was looked up once");
 }
 
 /// Case 46: whatever families of addresses the hosts have, they find one in common, or say that there is none.
