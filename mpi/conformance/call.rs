@@ -44,11 +44,13 @@ pub(crate) enum Kind {
     Probed,
     /// One-sided calls between two fences.
     Window,
+    /// One-sided calls under locks, all at once on the part of one rank.
+    LockedWindow,
     /// Makes a communicator that later calls use.
     Split,
 }
 
-const KINDS: [Kind; 27] = [
+const KINDS: [Kind; 28] = [
     Kind::Barrier,
     Kind::Broadcast,
     Kind::AllReduce,
@@ -75,6 +77,7 @@ const KINDS: [Kind; 27] = [
     Kind::ShiftsInScope,
     Kind::Probed,
     Kind::Window,
+    Kind::LockedWindow,
     Kind::Split,
 ];
 

@@ -74,6 +74,7 @@ impl<'a, T: Value> Pair<'a, T> {
             Kind::ShiftsInScope => self.shifts_in_scope(),
             Kind::Probed => self.probed(),
             Kind::Window => self.window(),
+            Kind::LockedWindow => self.locked_window(),
             Kind::Split => Ok(()),
         }
     }

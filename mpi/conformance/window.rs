@@ -12,7 +12,8 @@ use std::mem::MaybeUninit;
 /// MPICH 4.0.2 finds the parts of other ranks at wrong addresses unless all have whole pages.
 const PAGE: usize = 4096;
 
-/// A window whose memory MPI has allocated. What is passed to its calls is kept, and not looked at, until the next fence.
+/// A window whose memory MPI has allocated. What is passed to its calls is kept, and not looked at, until the next
+/// fence, flush or end of a lock.
 pub(crate) struct Theirs<T> {
     window: ffi::MPI_Win,
     memory: *mut T,
@@ -45,6 +46,35 @@ impl<T: Value> Theirs<T> {
     pub(crate) fn fence(&self) {
         // SAFETY: the window is there until `free`.
         unsafe { ffi::MPI_Win_fence(0, self.window) };
+    }
+
+    /// Begins an epoch in which no other rank has the lock of `rank`.
+    pub(crate) fn lock(&self, rank: usize) {
+        // SAFETY: the window is there until `free`, and no lock of this rank is held: `unlock` follows each time.
+        unsafe { ffi::MPI_Win_lock(ffi::MPI_LOCK_EXCLUSIVE as c_int, rank as c_int, 0, self.window) };
+    }
+
+    /// What was passed since `lock` has been carried out, and is looked at no more.
+    pub(crate) fn unlock(&self, rank: usize) {
+        // SAFETY: as in `lock`.
+        unsafe { ffi::MPI_Win_unlock(rank as c_int, self.window) };
+    }
+
+    /// Begins an epoch that it shares with all ranks, on all parts.
+    pub(crate) fn lock_all(&self) {
+        // SAFETY: as in `lock`; `unlock_all` follows.
+        unsafe { ffi::MPI_Win_lock_all(0, self.window) };
+    }
+
+    pub(crate) fn unlock_all(&self) {
+        // SAFETY: as in `lock`.
+        unsafe { ffi::MPI_Win_unlock_all(self.window) };
+    }
+
+    /// What was passed for `rank` has been carried out, and is looked at no more; the epoch goes on.
+    pub(crate) fn flush(&self, rank: usize) {
+        // SAFETY: as in `lock`.
+        unsafe { ffi::MPI_Win_flush(rank as c_int, self.window) };
     }
 
     pub(crate) fn put(&self, rank: usize, offset: usize, values: &[T]) {

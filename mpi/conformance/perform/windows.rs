@@ -7,6 +7,8 @@ use crate::reducing::How;
 use crate::value::Value;
 use crate::window::Theirs;
 use gradwire::Result;
+use gradwire::window::Lock;
+use mpi::traits::CommunicatorCollectives;
 
 /// So much is enough to be cut into several messages; each rank has that many for each rank.
 const MOST: usize = 10_000;
@@ -65,6 +67,61 @@ impl<T: Value> Pair<'_, T> {
         self.comparison.accumulated(self.call, self.group, (rank == root).then_some(start), own, other);
         theirs.free();
         Ok(())
+    }
+
+    /// Each rank writes the same block under a lock, reads it back while it holds the lock, and then accumulates on another one
+    /// under a lock that all share.
+    pub(super) fn locked_window(&mut self) -> Result<()> {
+        let (rank, root, count) = (self.group.rank(), self.root(), self.call.count.min(MOST));
+        // One more: MPICH has no memory for a window without.
+        let before = self.some(2 * count + 1);
+        let ours = self.group.ours.create_window::<T>(before.len())?;
+        ours.store(0, &before)?;
+        let mut theirs = Theirs::new(&self.group.theirs, &before);
+        // MPI shows what was stored, and finds what others have put, where a lock ends or begins.
+        let show = |theirs: &Theirs<T>| {
+            theirs.lock(rank);
+            theirs.unlock(rank);
+        };
+        show(&theirs);
+        self.pass_barriers()?;
+
+        let source = &self.source[..count];
+        let (mut here, mut there) = (self.some(count), self.some(count));
+        let lock = ours.lock(root, Lock::Exclusive)?;
+        ours.put(root, 0, source)?;
+        ours.get(root, 0, &mut here)?;
+        lock.unlock()?;
+        theirs.lock(root);
+        theirs.put(root, 0, source);
+        theirs.flush(root);
+        theirs.get(root, 0, &mut there);
+        theirs.unlock(root);
+        self.comparison.moved(&here, &there);
+        self.comparison.moved(&here, source);
+
+        let lock = ours.lock_all()?;
+        self.reduce_ours(How::Accumulate(&ours, root, count, source))?;
+        lock.unlock()?;
+        theirs.lock_all();
+        theirs.accumulate(root, count, source, &self.theirs());
+        theirs.unlock_all();
+        self.pass_barriers()?;
+        show(&theirs);
+        let mut local = self.some(before.len());
+        ours.load(0, &mut local)?;
+        let (start, accumulated) = (&before[count..2 * count], theirs.memory());
+        let (own, other) = (&local[count..2 * count], &accumulated[count..2 * count]);
+        self.comparison.accumulated(self.call, self.group, (rank == root).then_some(start), own, other);
+        self.pass_barriers()?;
+        theirs.free();
+        Ok(())
+    }
+
+    /// MPI's first: others may be in its calls still, and MPICH serves them only while this rank is in one, too.
+    fn pass_barriers(&self) -> Result<()> {
+        self.group.theirs.barrier();
+        self.group.ours.barrier()
     }
 
     /// All accesses so far have been carried out, on both sides.
