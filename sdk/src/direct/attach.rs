@@ -8,6 +8,9 @@ use crate::Rank;
 use crate::buffer::Span;
 use libc::{c_ulong, iovec, pid_t};
 
+/// What the system calls a process.
+pub(crate) type SystemProcess = pid_t;
+
 /// Bytes that a rank tells the others, for them to try.
 pub(super) const PROBE: usize = 3 * size_of::<u64>();
 
@@ -49,13 +52,19 @@ impl Attached {
         told.map(try_one).collect::<Option<_>>().map(Self)
     }
 
+    /// By rank.
+    pub(super) fn processes(&self) -> &[SystemProcess] {
+        &self.0
+    }
+
     /// Fills `destination` with what lies at an address of a rank. `false`: it cannot be read any more.
     pub(super) fn read(&self, rank: Rank, address: u64, destination: Span) -> bool {
         self.0.get(rank).is_some_and(|process| read(*process, address, destination))
     }
 }
 
-fn read(process: pid_t, address: u64, destination: Span) -> bool {
+/// Fills `destination` with what lies at an address of a process. `false`: it cannot be read, or not any more.
+pub(crate) fn read(process: SystemProcess, address: u64, destination: Span) -> bool {
     let mut done = 0;
     while done < destination.len() {
         let Some(rest) = destination.part(done..destination.len()) else { return false };

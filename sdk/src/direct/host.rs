@@ -71,6 +71,11 @@ impl Communicator {
         if let (Some(board), Some(attached)) = (&mut board, attached)
             && all.iter().all(|able| *able == ATTACHES)
         {
+            let mut core = self.job().shared().lock();
+            for (process, system) in self.members().iter().zip(attached.processes()) {
+                core.wires.set_readable(*process, *system);
+            }
+            drop(core);
             board.group.attach(attached);
         }
         if all.contains(&0) {

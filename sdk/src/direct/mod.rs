@@ -34,6 +34,7 @@ mod shown;
 mod tests;
 mod window;
 
+pub(crate) use attach::{SystemProcess, read};
 pub(crate) use board::BOARD_LEN;
 pub(crate) use condition::Condition;
 pub(crate) use host::{Call, Membership, Operands};

@@ -2,6 +2,7 @@
 
 use super::ledger::Ledger;
 use crate::buffer::Span;
+use crate::direct::SystemProcess;
 use crate::engine::{Port, Process, Sent, Staging};
 use crate::plan::Links;
 use gradwire_schema::FrameHeader;
@@ -39,13 +40,21 @@ pub(crate) struct Wires {
     /// By process; `None` for ourselves. A route outlives the connection: regions are given back through it.
     routes: Vec<Option<Route>>,
     peers: u32,
+    /// What the system calls the processes that let this one read their memory, and read this one's.
+    readable: HashMap<Process, SystemProcess>,
     /// The memory of users' buffers.
     pub(crate) ledger: Arc<Ledger>,
 }
 
 impl Wires {
     pub(crate) fn new(processes: usize) -> Self {
-        Self { carriers: Vec::new(), routes: vec![None; processes], peers: 0, ledger: Arc::default() }
+        Self {
+            carriers: Vec::new(),
+            routes: vec![None; processes],
+            peers: 0,
+            readable: HashMap::default(),
+            ledger: Arc::default(),
+        }
     }
 
     pub(crate) fn add(&mut self, transport: Box<dyn Transport>) -> usize {
@@ -80,6 +89,11 @@ impl Wires {
 
     pub(crate) fn process(&self, carrier: usize, peer: Peer) -> Option<Process> {
         self.carriers.get(carrier)?.processes.get(&peer).copied()
+    }
+
+    /// This process and another one were found to be able to read each other's memory.
+    pub(crate) fn set_readable(&mut self, process: Process, system: SystemProcess) {
+        self.readable.insert(process, system);
     }
 
     /// What leads to a process: `shm`, `tcp`, ...
@@ -220,6 +234,14 @@ impl Port for Wires {
 
     fn put(&mut self, peer: Process, put: &Put) -> Sent {
         self.at(peer).map_or(Sent::Taken, |(_, carrier)| taken(carrier.transport.put(put)))
+    }
+
+    fn can_read(&self, peer: Process) -> bool {
+        self.readable.contains_key(&peer)
+    }
+
+    fn read(&mut self, peer: Process, address: u64, into: Span) -> bool {
+        self.readable.get(&peer).is_some_and(|system| crate::direct::read(*system, address, into))
     }
 
     fn expel(&mut self, peer: Process) {

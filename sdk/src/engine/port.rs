@@ -50,6 +50,11 @@ pub(crate) trait Port {
     /// Writes into a peer's memory.
     fn put(&mut self, peer: Process, put: &Put) -> Sent;
 
+    /// Whether the system lets this process and `peer` read each other's memory.
+    fn can_read(&self, peer: Process) -> bool;
+    /// Fills memory with what lies at an address of `peer`. `false`: it cannot be read, or not any more.
+    fn read(&mut self, peer: Process, address: u64, into: Span) -> bool;
+
     /// Cuts off a peer that broke the protocol.
     fn expel(&mut self, peer: Process);
 }

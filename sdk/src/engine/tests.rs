@@ -17,8 +17,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const GROUP: GroupId = GroupId(7);
+/// What lies in memory of others.
+const THERE: u8 = 42;
+/// An address at which nothing does.
+const NOWHERE: u64 = 0;
 
-/// Takes every message, and knows no memory.
+/// Takes every message, and knows no memory but what others let it read: the bytes there are [`THERE`].
 #[derive(Debug, Default)]
 struct Counter(Vec<(Process, Vec<u8>)>);
 
@@ -57,6 +61,15 @@ impl Port for Counter {
     }
 
     fn release(&mut self, _: Process, _: RemoteRegion) {}
+
+    fn can_read(&self, _: Process) -> bool {
+        true
+    }
+
+    fn read(&mut self, _: Process, address: u64, into: Span) -> bool {
+        into.write(&vec![THERE; into.len()]);
+        address != NOWHERE
+    }
 
     fn put(&mut self, _: Process, _: &Put) -> Sent {
         Sent::Taken

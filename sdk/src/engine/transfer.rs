@@ -225,6 +225,11 @@ impl Outgoing {
         matches!(self.state, Sending::Over)
     }
 
+    /// Whether the receiver has not said anything.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(self.state, Sending::Waiting)
+    }
+
     /// Whether it has something to do that could not be done yet.
     pub(crate) fn is_held_up(&self) -> bool {
         match self.state {

@@ -45,7 +45,7 @@ pub(crate) fn the_order_is_kept(over: Over) {
 pub(crate) fn short_and_long_ones_in_turn(over: Over) {
     const ROUNDS: usize = 40;
     // Short, too long to leave unasked, empty, and short again.
-    const LENGTHS: [usize; 4] = [3, 20_000, 0, 5];
+    const LENGTHS: [usize; 4] = [3, 80_000, 0, 5];
     let message = |index: usize| vec![index as u32; LENGTHS[index % 4]];
     run(over, 2, |comm| {
         for round in 0..ROUNDS {
@@ -62,7 +62,7 @@ pub(crate) fn short_and_long_ones_in_turn(over: Over) {
                 .unwrap();
                 continue;
             }
-            let [mut early, mut late] = [vec![u32::MAX; 20_000], vec![u32::MAX; 20_000]];
+            let [mut early, mut late] = [vec![u32::MAX; 80_000], vec![u32::MAX; 80_000]];
             comm.scope(|scope| {
                 // Receives that were started are served before a call that waits.
                 let started = (round % 2 == 0).then(|| scope.recv(&mut early[..], 0, 7));

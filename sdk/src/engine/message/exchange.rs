@@ -6,7 +6,7 @@ use super::super::transfer::Breach;
 use super::super::{Engine, Fault, GroupId, Letter, Outcome};
 use super::lane::Departure;
 use super::mailbox::{Envelope, Finds};
-use super::{Found, Head, Key, OVER, POINT_TO_POINT, Pattern, Probing};
+use super::{Found, Head, Key, OVER, POINT_TO_POINT, Pattern, Probing, READ};
 use crate::{Error, Rank};
 use gradwire_schema::{FrameHeader, FrameKind};
 
@@ -110,12 +110,23 @@ impl Engine {
             self.withdraw(id, process, header.sequence, port);
             return Ok(());
         }
+        if !whole && header.offset == READ {
+            return self.confirm(id, process, header.sequence, port);
+        }
         let len = if whole { payload.len() } else { usize::try_from(header.offset).unwrap_or(usize::MAX) };
         let departure = if whole { Departure::Whole } else { Departure::Announced };
+        let offer = payload.try_into().ok().map(u64::from_le_bytes).filter(|_| !whole);
         let Some(group) = self.groups.get_mut(&id) else { return Ok(()) };
         group.shelves.entry(source).or_default().arrive(departure, len)?;
-        let head =
-            Head { source, process, tag: header.tag, kind: header.signature, len, sequence: header.sequence };
+        let head = Head {
+            source,
+            process,
+            tag: header.tag,
+            kind: header.signature,
+            len,
+            sequence: header.sequence,
+            offer,
+        };
         match group.mailbox.claim(&head) {
             Some(key) => self.take(id, key, head, whole.then_some(payload), port),
             None if whole && self.meets_expectation(id, &head, payload, port) => {}
@@ -149,7 +160,10 @@ impl Engine {
         let key = Key(header.sequence as u32);
         // Without the operation: it has been given up, which the receiver has been told.
         if let Some(sending) = self.operations.get_mut(&key).and_then(Operation::sending) {
-            sending.answered(process, header, payload, port)?;
+            let confirmation = sending.answered(process, key, header, payload, port)?;
+            if let Some(header) = confirmation {
+                self.post(Letter::new(process, header, &[]), port);
+            }
             self.advance(key, port);
         }
         Ok(())
@@ -256,6 +270,25 @@ impl Engine {
         if let Some((key, pattern)) = reposted {
             self.start_receive(id, key, pattern, None, port);
         }
+    }
+
+    /// What was read in the sender's memory was the message.
+    fn confirm(
+        &mut self,
+        id: GroupId,
+        process: Process,
+        sequence: u64,
+        port: &mut dyn Port,
+    ) -> Result<(), Breach> {
+        let read = self.operations.iter_mut().find_map(|(key, operation)| {
+            let receiving = (operation.begin.group == id).then(|| operation.receiving()).flatten()?;
+            receiving.confirm(process, sequence).then_some(*key)
+        });
+        // Without the operation: it has been given up meanwhile.
+        if let Some(key) = read {
+            self.advance(key, port);
+        }
+        Ok(())
     }
 
     fn found(&mut self, all: Finds, port: &mut dyn Port) {

@@ -30,6 +30,14 @@ pub(crate) const POINT_TO_POINT: u64 = 1 << 63;
 /// be had.
 pub(crate) const OVER: u64 = u64::MAX;
 
+/// What a receiver grants when it has read all of a message in the sender's memory; what a sender answers when that memory was
+/// the message until then. Without the answer the sender may have given up, and what was read be something else.
+pub(crate) const READ: u64 = u64::MAX - 1;
+
+/// Lengths of messages that are read in the sender's memory. Up to 256 KiB two copies of our own, which stay in the caches, were
+/// measured to be faster than one of the system's; and while a message is read nobody turns the crank, which must not take long.
+pub(crate) const READABLE: std::ops::RangeInclusive<usize> = (256 << 10) + 1..=64 << 20;
+
 /// Whose message a receive takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pattern {
@@ -55,6 +63,8 @@ pub(crate) struct Head {
     pub(crate) len: usize,
     /// The sequence number under which the sender awaits an answer; 0: it awaits none.
     pub(crate) sequence: u64,
+    /// Where the bytes lie in the sender's memory, if it lets the receiver read them there.
+    pub(crate) offer: Option<u64>,
 }
 
 /// A message that a probe has found.

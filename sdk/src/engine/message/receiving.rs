@@ -4,7 +4,7 @@ use super::super::port::{Port, Process};
 use super::super::slot::{Owner, Slots};
 use super::super::transfer::Incoming;
 use super::super::{Letter, Outcome};
-use super::{Head, Key, OVER, Pattern};
+use super::{Head, Key, OVER, Pattern, READ, READABLE};
 use crate::Error;
 use crate::buffer::Span;
 use gradwire_schema::{FrameHeader, FrameKind};
@@ -32,6 +32,8 @@ enum Transfer {
     Unacknowledged,
     /// The sender has it.
     Announced(Incoming),
+    /// It was read in the sender's memory, and the sender has still to say that it was there until then.
+    Unconfirmed,
     Over,
 }
 
@@ -70,6 +72,17 @@ impl Receiving {
                 outbox.push(over(head, header));
             }
             *transfer = Transfer::Over;
+        }
+        if let Transfer::Announced(incoming) = transfer
+            && !incoming.is_open()
+            && let Some(address) = head.offer.take()
+            && READABLE.contains(&head.len)
+            && let Some(target) = self.span.part(0..head.len)
+            && port.read(head.process, address, target)
+        {
+            (header.kind, header.slot, header.offset) = (FrameKind::Credit, 0, READ);
+            outbox.push(Letter::new(head.process, header, &[]));
+            *transfer = Transfer::Unconfirmed;
         }
         let Transfer::Announced(incoming) = transfer else { return };
         let target = self.span.part(0..head.len);
@@ -118,15 +131,31 @@ impl Receiving {
         port: &mut dyn Port,
         slots: &mut Slots,
     ) -> bool {
-        let Some(Matched { head, transfer: Transfer::Announced(incoming) }) = &mut self.matched else {
-            return false;
-        };
+        let Some(Matched { head, transfer }) = &mut self.matched else { return false };
         if (head.process, head.sequence) != (process, sequence) {
             return false;
         }
-        incoming.close(port).into_iter().for_each(|slot| slots.give_back(slot));
+        match transfer {
+            Transfer::Announced(incoming) => {
+                incoming.close(port).into_iter().for_each(|slot| slots.give_back(slot));
+            }
+            Transfer::Unconfirmed => {}
+            Transfer::Unacknowledged | Transfer::Over => return false,
+        }
         self.matched = None;
         true
+    }
+
+    /// The sender says that what was read was the message: whether it is this one.
+    pub(super) fn confirm(&mut self, process: Process, sequence: u64) -> bool {
+        let Some(Matched { head, transfer: transfer @ Transfer::Unconfirmed }) = &mut self.matched else {
+            return false;
+        };
+        let is_it = (head.process, head.sequence) == (process, sequence);
+        if is_it {
+            *transfer = Transfer::Over;
+        }
+        is_it
     }
 
     /// Whether it has something to do that could not be done yet.
@@ -162,11 +191,15 @@ impl Receiving {
         port: &mut dyn Port,
         slots: &mut Slots,
     ) -> Option<Letter> {
-        let Some(Matched { head, transfer: Transfer::Announced(incoming) }) = &mut self.matched else {
-            return None;
-        };
-        incoming.close(port).into_iter().for_each(|slot| slots.give_back(slot));
-        Some(over(head, header))
+        let Some(Matched { head, transfer }) = &mut self.matched else { return None };
+        match transfer {
+            Transfer::Announced(incoming) => {
+                incoming.close(port).into_iter().for_each(|slot| slots.give_back(slot));
+                Some(over(head, header))
+            }
+            // The sender has been told that it is read.
+            Transfer::Unconfirmed | Transfer::Unacknowledged | Transfer::Over => None,
+        }
     }
 
     /// Whether a message fits, in type and length. One that does not is lost, and never sent if it only announced itself.

@@ -3,7 +3,7 @@
 use super::super::port::{Port, Process, Sent};
 use super::super::transfer::{Breach, Opening, Outgoing};
 use super::lane::Departure;
-use super::{Head, Key, OVER, POINT_TO_POINT};
+use super::{Head, Key, OVER, POINT_TO_POINT, READ, READABLE};
 use crate::Rank;
 use crate::buffer::{Private, Span};
 use gradwire_schema::{FrameHeader, FrameKind};
@@ -84,6 +84,7 @@ impl Sending {
             kind: self.header.signature,
             len: self.span.len(),
             sequence: if self.synchronous { POINT_TO_POINT | u64::from(key.0) } else { 0 },
+            offer: None,
         }
     }
 
@@ -109,8 +110,13 @@ impl Sending {
             Departure::Announced => {
                 header.kind = FrameKind::RequestToSend;
                 (header.sequence, header.offset) = (sequence, self.span.len() as u64);
+                let is_offered = READABLE.contains(&self.span.len()) && port.can_read(self.process);
+                let address = (self.span.address().as_ptr().expose_provenance() as u64).to_le_bytes();
+                let payload = if is_offered { &address[..] } else { &[] };
+                header.payload_len = payload.len() as u64;
                 scratch.clear();
                 scratch.extend_from_slice(&header.encode());
+                scratch.extend_from_slice(payload);
             }
         }
         let sent = port.send(self.process, scratch);
@@ -128,21 +134,30 @@ impl Sending {
         self.state = self.left();
     }
 
-    /// The receiver opened its memory, or has room for more, or wants no more.
+    /// The receiver opened its memory, or has room for more, or wants no more. What to answer, if it wants to hear something.
     pub(super) fn answered(
         &mut self,
         process: Process,
+        key: Key,
         header: &FrameHeader,
         payload: &[u8],
         port: &mut dyn Port,
-    ) -> Result<(), Breach> {
+    ) -> Result<Option<FrameHeader>, Breach> {
         if process != self.process {
             return Err(Breach("it answered a message that was not for it"));
         }
         let over = header.kind == FrameKind::Credit && header.offset == OVER;
+        let read = header.kind == FrameKind::Credit && header.offset == READ;
         match &mut self.state {
             State::Unmatched if over => self.state = State::Over,
             State::Long(outgoing) if over => outgoing.close(port),
+            State::Long(outgoing) if read && outgoing.is_unanswered() => {
+                outgoing.close(port);
+                let mut header = self.header;
+                header.kind = FrameKind::RequestToSend;
+                (header.sequence, header.offset) = (POINT_TO_POINT | u64::from(key.0), READ);
+                return Ok(Some(header));
+            }
             State::Long(outgoing) if header.kind == FrameKind::Credit => outgoing.credit(header.offset)?,
             State::Long(outgoing) => {
                 let opening = Opening::decode(payload).ok_or(Breach("its region key is cut off"))?;
@@ -150,7 +165,7 @@ impl Sending {
             }
             _ => return Err(Breach("it answered a message that awaits no answer")),
         }
-        Ok(())
+        Ok(None)
     }
 
     pub(crate) fn advance(&mut self, port: &mut dyn Port) -> Result<(), Breach> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::message::lane::{BUDGET, EAGER_BUDGET, ENVELOPE};
-use crate::engine::message::{OVER, POINT_TO_POINT, Payload};
+use crate::engine::message::{OVER, POINT_TO_POINT, Payload, READ};
 use gradwire_schema::{FrameHeader, FrameKind};
 
 const LEN: usize = 1000;
@@ -104,6 +104,70 @@ fn a_send_that_is_given_up_is_withdrawn() {
         assert!(matches!(town.result(1, key), Ok(Outcome::Received { len: 10, .. })), "{received}");
         assert_eq!(town.waiting(), 0);
     }
+}
+
+/// Long enough to be read in the sender's memory.
+const LONG: usize = 300 << 10;
+
+#[test]
+fn what_was_read_counts_once_the_sender_says_that_it_was_there() {
+    let mut town = Town::new(2);
+    let (mut long, mut target) = (Private::zeroed(LONG), Private::zeroed(LONG));
+    let sent = town.message(0, send(1, &mut long));
+    let received = town.message(1, receive(1, &mut target));
+    assert!(town.deliver(0, 1), "the announcement");
+    assert!(town.goes_on(1, received) && town.goes_on(0, sent));
+    assert!(town.deliver(1, 0), "that it was read");
+    assert!(matches!(town.result(0, sent), Ok(Outcome::Done)));
+    assert!(town.goes_on(1, received), "nobody has said that it was the message");
+    assert!(town.deliver(0, 1), "the answer");
+    assert!(matches!(town.result(1, received), Ok(Outcome::Received { source: 0, len: LONG, .. })));
+    let mut bytes = Vec::new();
+    target.span().append_to(&mut bytes);
+    assert!(bytes.iter().all(|byte| *byte == THERE));
+    assert_eq!(town.waiting(), 0);
+}
+
+#[test]
+fn what_was_read_of_a_message_that_is_given_up_is_no_message() {
+    let mut town = Town::new(2);
+    let (mut long, mut short) = (Private::zeroed(LONG), Private::copy_of(&[2; 10]));
+    let mut target = Private::zeroed(LONG);
+    let given_up = town.message(0, send(1, &mut long));
+    let received = town.message(1, receive(1, &mut target));
+    assert!(town.deliver(0, 1), "the announcement");
+    // It has been read by now, but its sender does not know.
+    town.at(0, |engine, port| engine.cancel(given_up, port));
+    town.deliver_among(&[0, 1]);
+    assert!(town.goes_on(1, received));
+    town.message(0, send(1, &mut short));
+    town.deliver_among(&[0, 1]);
+    assert!(matches!(town.result(1, received), Ok(Outcome::Received { len: 10, .. })));
+    assert_eq!(town.waiting(), 0);
+}
+
+#[test]
+fn a_receive_that_has_read_and_is_given_up_frees_its_sender() {
+    let mut town = Town::new(2);
+    let (mut long, mut target) = (Private::zeroed(LONG), Private::zeroed(LONG));
+    let sent = town.message(0, send(1, &mut long));
+    let received = town.message(1, receive(1, &mut target));
+    assert!(town.deliver(0, 1), "the announcement");
+    town.at(1, |engine, port| engine.cancel(received, port));
+    town.deliver_among(&[0, 1]);
+    assert!(matches!(town.result(0, sent), Ok(Outcome::Done)));
+}
+
+#[test]
+fn memory_that_cannot_be_read_is_no_loss() {
+    let mut town = Town::new(2);
+    let mut target = Private::zeroed(LONG);
+    let received = town.message(1, receive(2, &mut target));
+    town.forge(frame(FrameKind::RequestToSend, POINT_TO_POINT | 1, LONG as u64), &NOWHERE.to_le_bytes());
+    // It waits for memory that it can open, and there is none in this town. Nobody is blamed.
+    assert!(town.goes_on(1, received));
+    town.forge(frame(FrameKind::RequestToSend, POINT_TO_POINT | 1, READ), &[]);
+    assert!(town.goes_on(1, received), "what was not read cannot have been the message");
 }
 
 #[test]
