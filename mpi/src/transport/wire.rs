@@ -219,6 +219,8 @@ impl Found {
             )
         };
         if code != 0 {
+            // As in `test`.
+            std::mem::forget(buffer);
             return Err(Trouble::Code(code));
         }
         // SAFETY: the call stored it, as it succeeded.
@@ -239,6 +241,8 @@ impl Flight {
         // SAFETY: the request is one that MPI made and that has not completed: whoever is told that it has drops the flight.
         let code = unsafe { ffi::MPI_Test(&raw mut self.request, &raw mut is_over, status.as_mut_ptr()) };
         if code != 0 {
+            // After an error it is not defined what MPI still does: better lost than shared.
+            std::mem::forget(std::mem::take(&mut self.buffer));
             return Some(Err(code));
         }
         // SAFETY: the flag says that the operation is over, so the status was stored.
