@@ -111,7 +111,7 @@ pub(crate) fn libfabric(config: &Config, secret: Option<[u8; 32]>) -> Result<Box
 
 /// Whether it is worth while to look for RDMA cards: to load the library takes longer than all else at start-up.
 #[cfg(feature = "libfabric")]
-fn may_have_card(config: &Config) -> bool {
+pub(crate) fn may_have_card(config: &Config) -> bool {
     let has_devices =
         |class: &str| std::fs::read_dir(class).is_ok_and(|mut devices| devices.next().is_some());
     config.fabric_provider.is_some()

@@ -1,5 +1,6 @@
 //! Jobs of real processes: ranks that are killed, stopped, leave, panic, wait or are rationed, ranks on two hosts, and MPI's launchers.
 
+mod fabric;
 mod hosts;
 mod job;
 mod killing;

@@ -9,6 +9,8 @@ mod system;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "libfabric")]
+use crate::config::TransportChoice;
 use crate::{Config, Result, bootstrap, transports};
 use gradwire_transport::Transport;
 use std::fmt;
@@ -61,10 +63,26 @@ fn paths(config: &Config) -> Vec<Finding> {
         #[cfg(feature = "shm")]
         tried("shared memory", transports::shm(None)),
         #[cfg(feature = "libfabric")]
-        tried("libfabric", transports::libfabric(config, None)),
+        fabric(config),
         #[cfg(feature = "tcp")]
         tried("tcp", transports::tcp(config, None)),
     ]
+}
+
+/// Looked for where a job would look for it.
+#[cfg(feature = "libfabric")]
+fn fabric(config: &Config) -> Finding {
+    const TOPIC: &str = "libfabric";
+    match config.transport {
+        TransportChoice::Auto if !transports::may_have_card(config) => Finding::new(
+            TOPIC,
+            "not used, as there is no RDMA card; GRADWIRE_TRANSPORT=libfabric uses it all the same",
+        ),
+        TransportChoice::Auto | TransportChoice::Libfabric => {
+            tried(TOPIC, transports::libfabric(config, None))
+        }
+        _ => Finding::new(TOPIC, "not asked for"),
+    }
 }
 
 fn tried(topic: &'static str, opened: Result<Box<dyn Transport>>) -> Finding {
