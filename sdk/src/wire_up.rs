@@ -5,7 +5,7 @@
 //! a pair uses it if both sides could begin. A fabric is used by a pair that could connect on it. Ranks may lack a
 //! transport that others have: a card, the library. Pairs of which one lacks it use the next.
 
-use crate::driver::{Route, Wires};
+use crate::driver::{Pace, Route, Wires};
 use crate::engine::Process;
 use crate::job::Place;
 use crate::{Error, Rank, Result};
@@ -95,8 +95,24 @@ pub(crate) fn connect(
     }
     wiring.wait_for_all()?;
     // Nobody goes on before everybody is connected: a message to a process that still connects would be early.
-    exchange(&[])?;
+    // And all choose algorithms by the same costs, or they would choose different ones.
+    let pace = agreed(&exchange(&wiring.wires.slowest().encode())?)?;
+    wiring.wires.set_pace(pace);
     Ok(wiring.finish(&shared, tried))
+}
+
+/// The pace of the slowest of all processes.
+fn agreed(told: &[Vec<u8>]) -> Result<Pace> {
+    let mut all = Vec::with_capacity(told.len());
+    for (rank, bytes) in told.iter().enumerate() {
+        let broken = || {
+            bootstrap(format!(
+                "rank {rank} tells of transports that cannot be: start the same program everywhere"
+            ))
+        };
+        all.push(Pace::decode(bytes).ok_or_else(broken)?);
+    }
+    all.into_iter().reduce(Pace::slower).ok_or_else(|| bootstrap("nobody has told of transports".to_owned()))
 }
 
 /// The transports to try in turn: those of the rank that has most. Each rank may lack some, but none may have others.
@@ -351,7 +367,23 @@ fn bootstrap(text: String) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_crowded, nodes};
+    use super::{agreed, is_crowded, nodes};
+    use crate::driver::Pace;
+    use std::time::Duration;
+
+    #[test]
+    fn all_ranks_compute_with_what_the_slowest_has() {
+        let pace = |microseconds, bandwidth| Pace { latency: Duration::from_micros(microseconds), bandwidth };
+        let told = |paces: &[Pace]| paces.iter().map(|pace| pace.encode().to_vec()).collect::<Vec<_>>();
+        // One has a slow transport that the others lack, another a narrow one.
+        let all = told(&[pace(15, 2.5e9), pace(20, 4e9), pace(15, 2.0e9)]);
+        assert_eq!(agreed(&all).unwrap(), pace(20, 2.0e9));
+        for wrong in [vec![], vec![0; 15], vec![0; 16], vec![0xff; 16], vec![0; 17]] {
+            let mut all = all.clone();
+            all[1] = wrong;
+            assert!(agreed(&all).unwrap_err().to_string().contains("rank 1"));
+        }
+    }
 
     #[test]
     fn shared_memory_tells_hosts_apart_and_names_where_nobody_tried() {

@@ -18,7 +18,7 @@ pub(crate) use self::core::Core;
 pub(crate) use crank::Crank;
 pub(crate) use ledger::Ledger;
 pub(crate) use patience::{Next, Patience};
-pub(crate) use wires::{Route, Wires};
+pub(crate) use wires::{Pace, Route, Wires};
 
 use crate::Result;
 use crate::buffer::{is_child, mark};

@@ -12,6 +12,7 @@ use gradwire_transport::{
 };
 use rustc_hash::FxHashMap as HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Everything is told apart by frame headers: transports need no label.
 const TAG: Tag = Tag(0);
@@ -33,6 +34,37 @@ pub(crate) struct Route {
     pub(crate) peer: Peer,
 }
 
+/// How fast transports are, nominally.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Pace {
+    pub(crate) latency: Duration,
+    /// Bytes per second in one direction.
+    pub(crate) bandwidth: f64,
+}
+
+impl Pace {
+    pub(crate) fn encode(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        let nanoseconds = u64::try_from(self.latency.as_nanos()).unwrap_or(u64::MAX);
+        bytes[..8].copy_from_slice(&nanoseconds.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.bandwidth.to_le_bytes());
+        bytes
+    }
+
+    /// `None`: no pace that anything could have.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (latency, bandwidth) = bytes.split_first_chunk()?;
+        let bandwidth = f64::from_le_bytes(bandwidth.try_into().ok()?);
+        let is_possible = bandwidth.is_finite() && bandwidth > 0.0;
+        is_possible.then_some(Self { latency: Duration::from_nanos(u64::from_le_bytes(*latency)), bandwidth })
+    }
+
+    /// The worse of both in each respect.
+    pub(crate) fn slower(self, other: Self) -> Self {
+        Self { latency: self.latency.max(other.latency), bandwidth: self.bandwidth.min(other.bandwidth) }
+    }
+}
+
 /// All transports.
 #[derive(Debug, Default)]
 pub(crate) struct Wires {
@@ -42,6 +74,7 @@ pub(crate) struct Wires {
     peers: u32,
     /// What the system calls the processes that let this one read their memory, and read this one's.
     readable: HashMap<Process, SystemProcess>,
+    pace: Option<Pace>,
     /// The memory of users' buffers.
     pub(crate) ledger: Arc<Ledger>,
 }
@@ -53,6 +86,7 @@ impl Wires {
             routes: vec![None; processes],
             peers: 0,
             readable: HashMap::default(),
+            pace: None,
             ledger: Arc::default(),
         }
     }
@@ -123,16 +157,23 @@ impl Wires {
         }
     }
 
-    /// The links of the cost model: nominal, so that all processes compute the same from the same transports.
+    /// What the slowest transport of this process promises, which decides what a collective over all of them costs: latency, and
+    /// bytes per second.
+    pub(crate) fn slowest(&self) -> Pace {
+        let limits = self.carriers.iter().map(|carrier| carrier.transport.limits());
+        let slowest = limits.max_by_key(|limits| limits.latency).unwrap_or(&Limits::MODEST);
+        Pace { latency: slowest.latency, bandwidth: slowest.bandwidth }
+    }
+
+    /// All processes have agreed on this, for one may have a transport that another lacks.
+    pub(crate) fn set_pace(&mut self, pace: Pace) {
+        self.pace = Some(pace);
+    }
+
+    /// The links of the cost model: nominal, and the same for all processes.
     pub(crate) fn links(&self) -> Links {
-        // The slowest transport in use decides what a collective over all of them costs.
-        let slowest = self
-            .carriers
-            .iter()
-            .map(|carrier| carrier.transport.limits())
-            .max_by_key(|limits| limits.latency)
-            .unwrap_or(&Limits::MODEST);
-        Links::new(slowest.latency, slowest.bandwidth)
+        let Pace { latency, bandwidth } = self.pace.unwrap_or_else(|| self.slowest());
+        Links::new(latency, bandwidth)
     }
 
     /// Ends all connections in good order.
