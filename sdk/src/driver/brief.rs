@@ -16,8 +16,11 @@ impl Shared {
     /// Sends a message if it can leave at once. `false`: nothing has happened.
     pub(crate) fn send_briefly(&self, id: GroupId, message: (Rank, u32, u64), bytes: &[u8]) -> bool {
         let mut core = self.lock();
+        if core.is_broken() {
+            return false;
+        }
         let Core { engine, wires, .. } = &mut *core;
-        if !engine.send_briefly(id, message, bytes, wires) || core.is_broken() {
+        if !engine.send_briefly(id, message, bytes, wires) {
             return false;
         }
         if core.has_output() {
