@@ -4,7 +4,7 @@ use super::message::{Expected, Lane, Mailbox, Shelf};
 use super::port::Process;
 use super::{Fault, Key, call};
 use crate::{Call, Rank};
-use gradwire_schema::{CallSignature, FrameHeader};
+use gradwire_schema::{CallSignature, FrameHeader, FrameKind};
 use rustc_hash::FxHashMap as HashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -17,6 +17,14 @@ pub(crate) struct GroupId(pub(crate) u64);
 impl GroupId {
     pub(crate) fn of(header: &FrameHeader) -> Self {
         Self(u64::from(header.communicator) | u64::from(header.epoch) << 32)
+    }
+
+    /// The header of a frame of its rank `source`.
+    pub(crate) fn header(self, kind: FrameKind, source: Rank) -> FrameHeader {
+        let mut header = FrameHeader::new(kind);
+        self.address(&mut header);
+        header.source = source as u32;
+        header
     }
 
     pub(crate) fn address(self, header: &mut FrameHeader) {

@@ -56,12 +56,18 @@ pub(crate) struct Letter {
 
 impl Letter {
     /// A frame of this kind and payload.
-    pub(crate) fn new(to: Process, mut header: FrameHeader, payload: &[u8]) -> Self {
-        header.payload_len = payload.len() as u64;
+    pub(crate) fn new(to: Process, header: FrameHeader, payload: &[u8]) -> Self {
         let mut bytes = Vec::with_capacity(FrameHeader::LEN + payload.len());
+        Self::write(&mut bytes, header, payload);
+        Self { to, bytes }
+    }
+
+    /// The bytes of a letter, in place of what is there.
+    fn write(bytes: &mut Vec<u8>, mut header: FrameHeader, payload: &[u8]) {
+        header.payload_len = payload.len() as u64;
+        bytes.clear();
         bytes.extend_from_slice(&header.encode());
         bytes.extend_from_slice(payload);
-        Self { to, bytes }
     }
 }
 

@@ -147,10 +147,8 @@ type Ended = Option<Result<Outcome, Error>>;
 impl Operation {
     pub(crate) fn new(key: Key, begin: Begin, work: Work, group: &Group) -> Self {
         let (members, rank) = (group.members.clone(), group.rank);
-        let mut header = FrameHeader::new(FrameKind::Agree);
-        begin.group.address(&mut header);
-        (header.sequence, header.source) = (begin.sequence, rank as u32);
-        header.signature = begin.signature.hash();
+        let mut header = begin.group.header(FrameKind::Agree, rank);
+        (header.sequence, header.signature) = (begin.sequence, begin.signature.hash());
         let agree = |contribution, own: &[u8]| {
             Agreement::new(rank, members.len(), begin.signature, contribution, own)
         };

@@ -5,7 +5,7 @@ use super::operation::Operation;
 use super::port::{Port, Process};
 use super::{Begin, Engine, Key, Letter};
 use crate::{Call, Rank};
-use gradwire_schema::{FrameHeader, FrameKind};
+use gradwire_schema::FrameKind;
 use std::time::{Duration, Instant};
 
 /// How long before a deadline the peers are asked where they are, at most.
@@ -53,9 +53,8 @@ impl Engine {
     /// Asks the other members where they are. `mark` comes back with the answers.
     pub(super) fn ask(&mut self, begin: &Begin, mark: u64, port: &mut dyn Port) {
         let Some(group) = self.groups.get(&begin.group) else { return };
-        let mut header = FrameHeader::new(FrameKind::Probe);
-        begin.group.address(&mut header);
-        (header.source, header.sequence) = (group.rank as u32, mark);
+        let mut header = begin.group.header(FrameKind::Probe, group.rank);
+        header.sequence = mark;
         let others: Vec<Process> = group.others().map(|(_, process)| process).collect();
         for to in others.into_iter().filter(|to| !self.departures.contains(*to)).collect::<Vec<_>>() {
             self.post(Letter::new(to, header, &[]), port);

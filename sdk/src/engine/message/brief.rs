@@ -2,12 +2,13 @@
 //! others do, and keep their place in the order: whatever does not fit in here is left to an operation.
 
 use super::super::port::{Port, Sent};
-use super::super::{Engine, GroupId};
+use super::super::{Engine, GroupId, Letter};
 use super::lane::Departure;
+use super::mailbox::Envelope;
 use super::{Head, Pattern};
 use crate::Rank;
 use crate::buffer::Span;
-use gradwire_schema::{FrameHeader, FrameKind};
+use gradwire_schema::FrameKind;
 
 /// A receive that is no operation. Those that are were started before it.
 #[derive(Debug)]
@@ -51,13 +52,9 @@ impl Engine {
         if departure != Some(Departure::Whole) || lane.has_queue() {
             return false;
         }
-        let mut header = FrameHeader::new(FrameKind::Message);
-        id.address(&mut header);
-        (header.source, header.tag, header.signature) = (group.rank as u32, tag, kind);
-        header.payload_len = bytes.len() as u64;
-        self.scratch.clear();
-        self.scratch.extend_from_slice(&header.encode());
-        self.scratch.extend_from_slice(bytes);
+        let mut header = id.header(FrameKind::Message, group.rank);
+        (header.tag, header.signature) = (tag, kind);
+        Letter::write(&mut self.scratch, header, bytes);
         let is_taken = port.send(process, &self.scratch) == Sent::Taken;
         if is_taken {
             lane.departed(Departure::Whole, bytes.len());
@@ -83,9 +80,9 @@ impl Engine {
                 group.expected = Some(expected);
                 Expectation::Pending
             }
-            Some((head, Some(body))) if expected.take(head, body) => {
-                let head = *head;
-                group.mailbox.drop_first(pattern);
+            Some(Envelope { number, head, body: Some(body), .. }) if expected.take(head, body) => {
+                let (number, head) = (*number, *head);
+                group.mailbox.take(number);
                 self.make_room(id, &head, Departure::Whole, port);
                 Expectation::Received(head)
             }

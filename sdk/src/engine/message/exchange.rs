@@ -6,9 +6,10 @@ use super::super::transfer::Breach;
 use super::super::{Engine, Fault, GroupId, Letter, Outcome};
 use super::lane::Departure;
 use super::mailbox::{Envelope, Finds};
-use super::{Found, Head, Key, OVER, POINT_TO_POINT, Pattern, Probing, READ};
+use super::{Found, Head, Key, OVER, POINT_TO_POINT, Pattern, Probing, READ, Receiving};
 use crate::{Error, Rank};
 use gradwire_schema::{FrameHeader, FrameKind};
+use std::collections::BTreeMap;
 
 impl Engine {
     /// The message that a probe finds now. `hold`: only [`Work::Receive`](super::super::Work) with its number gets it.
@@ -111,7 +112,8 @@ impl Engine {
             return Ok(());
         }
         if !whole && header.offset == READ {
-            return self.confirm(id, process, header.sequence, port);
+            self.confirm(id, process, header.sequence, port);
+            return Ok(());
         }
         let len = if whole { payload.len() } else { usize::try_from(header.offset).unwrap_or(usize::MAX) };
         let departure = if whole { Departure::Whole } else { Departure::Announced };
@@ -249,9 +251,7 @@ impl Engine {
         let Some(total) = group.shelves.entry(head.source).or_default().receive(departure, head.len) else {
             return;
         };
-        let mut header = FrameHeader::new(FrameKind::Credit);
-        id.address(&mut header);
-        header.source = group.rank as u32;
+        let mut header = id.header(FrameKind::Credit, group.rank);
         (header.sequence, header.offset) = (POINT_TO_POINT, total);
         self.post(Letter::new(head.process, header, &[]), port);
     }
@@ -263,9 +263,8 @@ impl Engine {
             return self.make_room(id, &head, Departure::Announced, port);
         }
         let slots = &mut self.slots;
-        let reposted = self.operations.iter_mut().find_map(|(key, operation)| {
-            let receiving = (operation.begin.group == id).then(|| operation.receiving()).flatten()?;
-            receiving.withdraw(process, sequence, port, slots).then_some((*key, receiving.pattern))
+        let reposted = receives(&mut self.operations, id).find_map(|(key, receiving)| {
+            receiving.withdraw(process, sequence, port, slots).then_some((key, receiving.pattern))
         });
         if let Some((key, pattern)) = reposted {
             self.start_receive(id, key, pattern, None, port);
@@ -273,22 +272,13 @@ impl Engine {
     }
 
     /// What was read in the sender's memory was the message.
-    fn confirm(
-        &mut self,
-        id: GroupId,
-        process: Process,
-        sequence: u64,
-        port: &mut dyn Port,
-    ) -> Result<(), Breach> {
-        let read = self.operations.iter_mut().find_map(|(key, operation)| {
-            let receiving = (operation.begin.group == id).then(|| operation.receiving()).flatten()?;
-            receiving.confirm(process, sequence).then_some(*key)
-        });
+    fn confirm(&mut self, id: GroupId, process: Process, sequence: u64, port: &mut dyn Port) {
+        let read = receives(&mut self.operations, id)
+            .find_map(|(key, receiving)| receiving.confirm(process, sequence).then_some(key));
         // Without the operation: it has been given up meanwhile.
         if let Some(key) = read {
             self.advance(key, port);
         }
-        Ok(())
     }
 
     fn found(&mut self, all: Finds, port: &mut dyn Port) {
@@ -296,4 +286,13 @@ impl Engine {
             self.finish(key, Ok(Outcome::Found(found)), port);
         }
     }
+}
+
+/// The receives of a communicator that are under way.
+fn receives(
+    operations: &mut BTreeMap<Key, Operation>,
+    id: GroupId,
+) -> impl Iterator<Item = (Key, &mut Receiving)> {
+    let of_group = operations.iter_mut().filter(move |(_, operation)| operation.begin.group == id);
+    of_group.filter_map(|(key, operation)| Some((*key, operation.receiving()?)))
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// A message that waits to be received.
 #[derive(Debug)]
 pub(crate) struct Envelope {
-    number: u64,
+    pub(super) number: u64,
     pub(super) head: Head,
     /// Its bytes; `None` when it only announced itself.
     pub(super) body: Option<Vec<u8>>,
@@ -62,17 +62,9 @@ impl Mailbox {
         self.waiting.remove(index)
     }
 
-    /// The first message for a receive, and its bytes where they are here.
-    pub(super) fn peek(&self, pattern: Pattern) -> Option<(&Head, Option<&[u8]>)> {
-        let envelope = self.waiting.get(self.first(pattern)?)?;
-        Some((&envelope.head, envelope.body.as_deref()))
-    }
-
-    /// The message that `peek` has shown was received.
-    pub(super) fn drop_first(&mut self, pattern: Pattern) {
-        if let Some(index) = self.first(pattern) {
-            self.waiting.remove(index);
-        }
+    /// The first message for a receive.
+    pub(super) fn peek(&self, pattern: Pattern) -> Option<&Envelope> {
+        self.waiting.get(self.first(pattern)?)
     }
 
     /// The first message that a probe finds now.
@@ -92,7 +84,7 @@ impl Mailbox {
         found
     }
 
-    /// A message that a probe holds.
+    /// The message with a number: one that a probe holds, or that `peek` has shown.
     pub(super) fn take(&mut self, number: u64) -> Option<Envelope> {
         let index = self.place_of(number)?;
         self.waiting.remove(index)

@@ -69,7 +69,7 @@ impl Receiving {
         header.sequence = head.sequence;
         if let Transfer::Unacknowledged = transfer {
             if head.sequence != 0 {
-                outbox.push(over(head, header));
+                outbox.push(credit(head, header, OVER));
             }
             *transfer = Transfer::Over;
         }
@@ -80,8 +80,7 @@ impl Receiving {
             && let Some(target) = self.span.part(0..head.len)
             && port.read(head.process, address, target)
         {
-            (header.kind, header.slot, header.offset) = (FrameKind::Credit, 0, READ);
-            outbox.push(Letter::new(head.process, header, &[]));
+            outbox.push(credit(head, header, READ));
             *transfer = Transfer::Unconfirmed;
         }
         let Transfer::Announced(incoming) = transfer else { return };
@@ -105,8 +104,7 @@ impl Receiving {
                 part.copy_from(bytes);
             }
             if let Some(total) = incoming.consume() {
-                (header.kind, header.slot, header.offset) = (FrameKind::Credit, 0, total);
-                outbox.push(Letter::new(head.process, header, &[]));
+                outbox.push(credit(head, header, total));
             }
         }
         if incoming.is_over() {
@@ -195,7 +193,7 @@ impl Receiving {
         match transfer {
             Transfer::Announced(incoming) => {
                 incoming.close(port).into_iter().for_each(|slot| slots.give_back(slot));
-                Some(over(head, header))
+                Some(credit(head, header, OVER))
             }
             // The sender has been told that it is read.
             Transfer::Unconfirmed | Transfer::Unacknowledged | Transfer::Over => None,
@@ -208,9 +206,9 @@ impl Receiving {
     }
 }
 
-/// Tells a sender that nothing more is wanted of its message.
-fn over(head: &Head, mut header: FrameHeader) -> Letter {
-    header.kind = FrameKind::Credit;
-    (header.sequence, header.offset) = (head.sequence, OVER);
+/// Tells a sender how much of its message it may send by now, or that nothing more of it is wanted.
+fn credit(head: &Head, mut header: FrameHeader, offset: u64) -> Letter {
+    (header.kind, header.slot) = (FrameKind::Credit, 0);
+    (header.sequence, header.offset) = (head.sequence, offset);
     Letter::new(head.process, header, &[])
 }

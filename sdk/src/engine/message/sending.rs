@@ -1,5 +1,6 @@
 //! The sender's end of a message.
 
+use super::super::Letter;
 use super::super::port::{Port, Process, Sent};
 use super::super::transfer::{Breach, Opening, Outgoing};
 use super::lane::Departure;
@@ -83,7 +84,7 @@ impl Sending {
             tag: self.header.tag,
             kind: self.header.signature,
             len: self.span.len(),
-            sequence: if self.synchronous { POINT_TO_POINT | u64::from(key.0) } else { 0 },
+            sequence: self.awaited(key),
             offer: None,
         }
     }
@@ -96,27 +97,22 @@ impl Sending {
         port: &mut dyn Port,
         scratch: &mut Vec<u8>,
     ) -> Sent {
-        let mut header = self.header;
-        let (token, sequence) = (Token(u64::from(key.0) << 32), POINT_TO_POINT | u64::from(key.0));
+        let token = Token(u64::from(key.0) << 32);
         match departure {
             Departure::Whole => {
+                let mut header = self.header;
                 header.kind = FrameKind::Message;
-                header.sequence = if self.synchronous { sequence } else { 0 };
+                header.sequence = self.awaited(key);
                 header.payload_len = self.span.len() as u64;
                 scratch.clear();
                 scratch.extend_from_slice(&header.encode());
                 self.span.append_to(scratch);
             }
             Departure::Announced => {
-                header.kind = FrameKind::RequestToSend;
-                (header.sequence, header.offset) = (sequence, self.span.len() as u64);
                 let is_offered = READABLE.contains(&self.span.len()) && port.can_read(self.process);
                 let address = (self.span.address().as_ptr().expose_provenance() as u64).to_le_bytes();
                 let payload = if is_offered { &address[..] } else { &[] };
-                header.payload_len = payload.len() as u64;
-                scratch.clear();
-                scratch.extend_from_slice(&header.encode());
-                scratch.extend_from_slice(payload);
+                Letter::write(scratch, self.request(key, self.span.len() as u64), payload);
             }
         }
         let sent = port.send(self.process, scratch);
@@ -153,10 +149,7 @@ impl Sending {
             State::Long(outgoing) if over => outgoing.close(port),
             State::Long(outgoing) if read && outgoing.is_unanswered() => {
                 outgoing.close(port);
-                let mut header = self.header;
-                header.kind = FrameKind::RequestToSend;
-                (header.sequence, header.offset) = (POINT_TO_POINT | u64::from(key.0), READ);
-                return Ok(Some(header));
+                return Ok(Some(self.request(key, READ)));
             }
             State::Long(outgoing) if header.kind == FrameKind::Credit => outgoing.credit(header.offset)?,
             State::Long(outgoing) => {
@@ -207,13 +200,28 @@ impl Sending {
         let State::Long(outgoing) = &mut self.state else { return None };
         let given_up = !outgoing.is_over();
         outgoing.close(port);
+        given_up.then(|| self.request(key, OVER))
+    }
+
+    /// Says something of a message that leaves announced: its length, or what has become of it.
+    fn request(&self, key: Key, offset: u64) -> FrameHeader {
         let mut header = self.header;
         header.kind = FrameKind::RequestToSend;
-        (header.sequence, header.offset) = (POINT_TO_POINT | u64::from(key.0), OVER);
-        given_up.then_some(header)
+        (header.sequence, header.offset) = (name(key), offset);
+        header
+    }
+
+    /// The sequence number under which it awaits an answer even when it leaves whole; 0: it awaits none.
+    fn awaited(&self, key: Key) -> u64 {
+        if self.synchronous { name(key) } else { 0 }
     }
 
     fn left(&self) -> State {
         if self.synchronous { State::Unmatched } else { State::Over }
     }
+}
+
+/// The sequence number of the frames of a send.
+fn name(key: Key) -> u64 {
+    POINT_TO_POINT | u64::from(key.0)
 }
